@@ -7,10 +7,12 @@ from functools import partial
 from operator import call
 from typing import Any
 
+from burn.backend.cpu.bind.calls import StepCall
 from burn.backend.cpu.bind.numpy_capture import UntraceableError
 from burn.backend.cpu.jit.groups import Free
-from burn.backend.cpu.jit.joining import Entry, joined
+from burn.backend.cpu.jit.joining import GENERATED, Entry, joined
 from burn.backend.cpu.jit.selection import KernelPolicy
+from burn.backend.cpu.jit.suppression import generated_kernel
 from burn.backend.cpu.onednn.binding.api import OneDnnError
 from burn.backend.cpu.onednn.binding.engine import current
 from burn.backend.cpu.onednn.binding.prepared import Fixed
@@ -89,6 +91,7 @@ class Sequence:
 
     def join(self, policy: KernelPolicy) -> None:
         """Replace NumPy calls by generated kernels."""
+        self._calls = list(map(_with_generated_kernel, self._calls))
         self._calls, owned = joined(self._calls, self._frees, policy)
         self.owned += owned
 
@@ -135,6 +138,17 @@ class Sequence:
         if alone_now:
             append(True, _threads(False))
         return [(engine, tuple(calls)) for engine, calls in groups]
+
+
+def _with_generated_kernel(entry: Entry) -> Entry:
+    """Return an entry that calls a generated kernel as a whole, if there is one."""
+    call = entry.call
+    if type(call) is not StepCall:
+        return entry
+    kernel = generated_kernel(call.step.primitive, call.args)
+    if kernel is None:
+        return entry
+    return entry._replace(call=call.with_kernel(kernel), kernel=GENERATED)
 
 
 def _threads(alone: bool) -> Callable[[], Any]:
