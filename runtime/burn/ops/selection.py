@@ -252,16 +252,22 @@ def _unique(flat: Array) -> tuple[Array, Array, Array]:
         return first, inverse, counts
     order = xp.argsort(flat, kind="stable")
     values = flat[order]
-    is_first = xp.ones(flat.shape, bool)
-    is_first[1:] = values[1:] != values[:-1]
+    is_first = xp.empty(flat.shape, bool)
+    is_first[:1] = True
+    xp.not_equal(values[1:], values[:-1], out=is_first[1:])
     if flat.dtype.kind == "f" and values[-1] != values[-1]:  # NaN come last
         is_nan = values != values
         is_first[1:] &= ~(is_nan[1:] & is_nan[:-1])
     (starts,) = is_first.nonzero()
     inverse = xp.empty(flat.shape, np.int64)
-    inverse[order] = xp.cumsum(is_first) - 1
-    ends = xp.append(starts[1:], flat.size)
-    return order[starts], inverse, ends - starts
+    ranks = is_first.cumsum()
+    ranks -= 1
+    inverse[order] = ranks
+    counts = xp.empty(starts.shape, np.int64)
+    counts[-1] = flat.size
+    counts[:-1] = starts[1:]
+    counts -= starts
+    return order[starts], inverse, counts
 
 
 @unique.vjp
