@@ -36,6 +36,7 @@ class Sequence:
         self._groups: list[tuple[bool, tuple[Callable[[], Any], ...]]] | None = None
         self._frees: list[Free] = []
         self._steps: tuple[Step | Read, ...] = ()
+        self._pending = KernelPolicy.NONE
         #: The reasons why oneDNN does not compute steps, by the step's id.
         self.reasons: dict[int, str] = {}
 
@@ -91,9 +92,18 @@ class Sequence:
 
     def join(self, policy: KernelPolicy) -> None:
         """Replace NumPy calls by generated kernels."""
+        self._pending = KernelPolicy.NONE
         self._calls = list(map(_with_generated_kernel, self._calls))
         self._calls, owned = joined(self._calls, self._frees, policy)
         self.owned += owned
+
+    def join_later(self, policy: KernelPolicy) -> None:
+        """Replace NumPy calls by generated kernels when the calls are first repeated.
+
+        Loading LLVM takes longer than all else of binding a small model, which a
+        process that computes once or twice need not wait for.
+        """
+        self._pending = policy
 
     def replace(self, change: Callable[[Entry], Callable[[], Any]]) -> None:
         """Replace each call by the result of ``change``."""
@@ -111,6 +121,8 @@ class Sequence:
         """
         groups = self._groups
         if groups is None:
+            if self._pending.is_generating:
+                self.join(self._pending)
             groups = self._groups = self._grouped()
         for engine, calls in groups:
             if not engine:
