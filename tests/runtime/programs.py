@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cpu.bind.calls import call_kernel
+from burn.backend.cpu.bind.calls import StepCall
 from burn.backend.cpu.bind.executable import CpuExecutable, cpu_passes
 from burn.backend.cpu.bind.program import Program
 from burn.plan.passes import run_passes
@@ -35,12 +35,16 @@ def calls_of(compiled: Any) -> list[Any]:
     """The functions that the program of the only plan of ``compiled`` calls."""
     node = program_of(compiled)._node
     assert node is not None
-    return [getattr(e.call, "func", e.call) for e in node.sequence._calls]
+    calls = [entry.call for entry in node.sequence._calls]
+    return [
+        StepCall if type(call) is StepCall else getattr(call, "func", call)
+        for call in calls
+    ]
 
 
 def has_numpy_products(compiled: Any) -> bool:
     """Whether the only plan calls NumPy for products, or a kernel as a whole."""
-    return any(call in (np.matmul, call_kernel) for call in calls_of(compiled))
+    return any(call in (np.matmul, StepCall) for call in calls_of(compiled))
 
 
 def optimized(compiled: Any, inputs: Inputs | None = None) -> Segment:

@@ -282,9 +282,12 @@ def nonzero(x: Array) -> Array:
     They are in row-major order; a scalar counts as rank 1.
     """
     xp = namespace(x)
-    places = xp.nonzero(x if x.ndim else x.reshape(1))
+    places = (x if x.ndim else x.reshape(1)).nonzero()
     if xp is np:  # quicker than stack for a few elements
-        return np.array(places, np.int64)
+        out = np.empty((len(places), len(places[0])), np.int64)
+        for row, indices in zip(out, places, strict=True):
+            row[:] = indices
+        return out
     return xp.stack(places).astype(np.int64, copy=False)
 
 

@@ -1,6 +1,7 @@
 """Selection: non-maximum suppression and unique elements."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from burn.ops.support import Array, accumulate, namespace
 from burn.primitive import primitive
 
 Floats = np.ndarray[Any, Any]
+#: Returns the rows of selected boxes, [count, 3]. Its arguments are the sides of boxes
+#: [N, B, 4], the boxes of each class by score [N, K, B], how many of these are
+#: candidates [N, K], the most boxes of a class, and the largest overlap.
+Selector: TypeAlias = Callable[[Any, Any, Any, int, Any], Any]
 
 # The number of boxes per block of comparisons.
 _BLOCK = 64
@@ -35,23 +40,65 @@ def non_max_suppression(
     ``score_threshold``, or their intersection over union with a box selected before is
     above ``iou_threshold``. Everything is read on the host.
     """
+    options = (max_output_boxes, iou_threshold, score_threshold)
+    return suppress(
+        _select_rows, boxes, scores, *options, center_point_box=center_point_box
+    )
+
+
+non_max_suppression.no_gradient("the results are integers")
+
+
+def suppress(
+    select: Selector,
+    boxes: Array,
+    scores: Array,
+    max_output_boxes: Any = 0,
+    iou_threshold: Any = 0.0,
+    score_threshold: Any = None,
+    *,
+    center_point_box: bool = False,
+) -> Array:
+    """Return the result of :func:`non_max_suppression`, with ``select`` for the boxes
+    of each class.
+    """
     sides = _sides(_on_host(boxes), center_point_box)
     limit = int(_number(max_output_boxes))
     overlap = sides.dtype.type(_number(iou_threshold))
     ratings = _on_host(scores)
-    orders = np.argsort(-ratings, axis=-1, kind="stable")
-    counts = np.full(ratings.shape[:2], ratings.shape[2])
-    if score_threshold is not None:
-        counts = (ratings > ratings.dtype.type(_number(score_threshold))).sum(-1)
+    orders, counts = _candidates(ratings, _number(score_threshold))
+    return namespace(boxes).asarray(select(sides, orders, counts, limit, overlap))
+
+
+def _candidates(ratings: Floats, threshold: Any) -> tuple[Any, Any]:
+    """Return the boxes of each class by score [N, K, B], and the number of those whose
+    score is above a ``threshold`` [N, K]; the others are in no order.
+    """
+    if threshold is None:
+        counts = np.full(ratings.shape[:2], ratings.shape[2])
+        return np.argsort(-ratings, axis=-1, kind="stable"), counts
+    is_above = ratings > ratings.dtype.type(threshold)
+    counts = is_above.sum(-1)
+    if ratings.shape[2] <= _BLOCK:
+        return np.argsort(-ratings, axis=-1, kind="stable"), counts
+    # Most boxes of a detector are below the threshold: only the others are sorted.
+    orders = np.zeros(ratings.shape, np.int64)
+    for image, label in np.ndindex(counts.shape):
+        (numbers,) = is_above[image, label].nonzero()
+        order = np.argsort(-ratings[image, label, numbers], kind="stable")
+        orders[image, label, : len(order)] = numbers[order]
+    return orders, counts
+
+
+def _select_rows(
+    sides: Floats, orders: Any, counts: Any, limit: int, overlap: Any
+) -> Any:
     rows: list[tuple[int, int, int]] = []
     for image, of_image in enumerate(sides):
         candidates = [o[:n] for o, n in zip(orders[image], counts[image], strict=True)]
         kept = _select_of_classes(of_image, candidates, limit, overlap)
         rows += [(image, label, n) for label, each in enumerate(kept) for n in each]
-    return namespace(boxes).asarray(np.array(rows, np.int64).reshape(-1, 3))
-
-
-non_max_suppression.no_gradient("the results are integers")
+    return np.array(rows, np.int64).reshape(-1, 3)
 
 
 def _on_host(array: Any) -> Any:
@@ -205,16 +252,22 @@ def _unique(flat: Array) -> tuple[Array, Array, Array]:
         return first, inverse, counts
     order = xp.argsort(flat, kind="stable")
     values = flat[order]
-    is_first = xp.ones(flat.shape, bool)
-    is_first[1:] = values[1:] != values[:-1]
+    is_first = xp.empty(flat.shape, bool)
+    is_first[:1] = True
+    xp.not_equal(values[1:], values[:-1], out=is_first[1:])
     if flat.dtype.kind == "f" and values[-1] != values[-1]:  # NaN come last
         is_nan = values != values
         is_first[1:] &= ~(is_nan[1:] & is_nan[:-1])
     (starts,) = is_first.nonzero()
     inverse = xp.empty(flat.shape, np.int64)
-    inverse[order] = xp.cumsum(is_first) - 1
-    ends = xp.append(starts[1:], flat.size)
-    return order[starts], inverse, ends - starts
+    ranks = is_first.cumsum()
+    ranks -= 1
+    inverse[order] = ranks
+    counts = xp.empty(starts.shape, np.int64)
+    counts[-1] = flat.size
+    counts[:-1] = starts[1:]
+    counts -= starts
+    return order[starts], inverse, counts
 
 
 @unique.vjp

@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import ops
-from burn.backend.cpu.bind.calls import call_kernel
+from burn.backend.cpu.bind.calls import StepCall
 from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import assert_close, normal
 from tests.runtime.programs import calls_of
@@ -98,7 +98,7 @@ def test_first_layers_that_move_by_two(kernel: int, size: Any, padding: Any) -> 
         lambda x: ops.relu(ops.conv(x, weight, bias, stride=2, padding=padding)),
         (2, 3, *size),
     )
-    assert call_kernel not in calls_of(plan)
+    assert StepCall not in calls_of(plan)
 
 
 @pytest.mark.parametrize("rank", [1, 2, 3])
@@ -111,7 +111,7 @@ def test_ranks_and_tiles(rank: int, groups: int) -> None:
         lambda x: ops.relu(ops.conv(x, weight, bias, padding=1, groups=groups)),
         (2, 6, *size),
     )
-    assert call_kernel not in calls_of(plan)
+    assert StepCall not in calls_of(plan)
 
 
 def test_pixels_in_tiles() -> None:

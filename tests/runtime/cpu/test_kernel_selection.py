@@ -48,6 +48,23 @@ def test_a_chain_is_one_kernel(shape: tuple[int, ...], is_engine_used: bool) -> 
         assert GENERATED not in kernels(run(chain, normal(*shape), generated=False))
 
 
+@pytest.mark.parametrize("generated", [None, True])
+def test_kernels_are_loaded_when_calls_are_first_repeated(
+    generated: bool | None,
+) -> None:
+    pytest.importorskip("llvmlite")
+    compiled = burn.compile(chain, generated=generated)
+    joined = []
+    with engine.numpy_only():
+        for seed in range(4):
+            x = burn.from_numpy(normal(2, 3, 4, seed=seed))
+            assert_close(compiled(x).numpy(), chain(x).numpy())
+            program = program_of(compiled)
+            joined.append(program._node is not None and GENERATED in kernels(compiled))
+    # The second call binds the plan; asked for, kernels are compiled there.
+    assert joined == [False, generated is True, True, True]
+
+
 def test_no_kernel_is_written_that_cannot_pay(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("llvmlite")
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 import burn
 from burn import Autodiff, Cpu, nn, ops
 from burn.backend.cpu.bind import sequence
-from burn.backend.cpu.bind.calls import call_kernel
+from burn.backend.cpu.bind.calls import StepCall
 from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import assert_close, both, laid_out, needs_onednn, normal
 from tests.runtime.programs import calls_of, has_numpy_products
@@ -294,7 +294,7 @@ def test_plans_of_variants_call_numpy_step_by_step(
             lengths = burn.from_numpy(np.array(ends, np.int32))
             actual, expected = compiled(x, lengths), function(x, *weights, lengths)
             assert_close(actual.numpy(), expected.numpy())
-        assert (call_kernel in calls_of(compiled)) == is_long
+        assert (StepCall in calls_of(compiled)) == is_long
 
 
 @pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])

@@ -16,7 +16,7 @@ import numpy as np
 from burn.backend.cpu.bind.arena import Arena, Buffer, Releases
 from burn.backend.cpu.bind.bounds import SOFTMAX, magnitude
 from burn.backend.cpu.bind.calls import (
-    call_kernel,
+    StepCall,
     check,
     output_list,
     traced_arguments,
@@ -343,7 +343,7 @@ class Builder:
         for target, array in zip(targets, outputs, strict=True):
             np.copyto(target, array)
         values = {slot: self.values[slot] for slot in slots_in(step.args)}
-        self.note(partial(call_kernel, kernel, template, values, step, targets))
+        self.note(StepCall(kernel, template, values, step, targets))
         return targets
 
     def _are_ours(self, step: Step, results: list[Array]) -> bool:

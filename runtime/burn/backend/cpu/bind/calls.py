@@ -1,5 +1,6 @@
 """Calls of whole kernels in each run of a plan."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from burn.backend.cpu.bind.numpy_capture import UntraceableError, traced
 from burn.ops.support import Array
 from burn.plan.plan_ir import Slot, Step, UnforeseenError
-from burn.plan.replay import arguments, has_slots
+from burn.plan.replay import arguments, has_bounds, has_slots
 
 
 def output_list(step: Step, output: Any) -> list[Any]:
@@ -23,18 +24,61 @@ def check(step: Step, results: list[Any]) -> None:
     """
     for array, shape, dtype in zip(results, step.shapes, step.dtypes, strict=True):
         if np.shape(array) != shape or array.dtype != dtype:
-            raise UnforeseenError(f"{step.primitive.name} gives {np.shape(array)}")
+            raise _unforeseen(step, array)
 
 
-def call_kernel(
-    kernel: Any, template: list[Any], values: Any, step: Step, targets: list[Array]
-) -> None:
-    """Call a kernel, and copy its results to ``targets``."""
-    args = [arguments(arg, values) for arg in template]
-    outputs = output_list(step, kernel(*args, **step.static))
-    check(step, outputs)
-    for target, array in zip(targets, outputs, strict=True):
-        np.copyto(target, array)
+def _unforeseen(step: Step, array: Any) -> UnforeseenError:
+    return UnforeseenError(f"{step.primitive.name} gives {np.shape(array)}")
+
+
+class StepCall:
+    """A call of a step's whole kernel in each run; results are copied to
+    ``targets``.
+
+    ``values`` are the arrays of the slots in ``template``, in memory that stays.
+    """
+
+    __slots__ = (
+        *("_args", "_kernel", "_outputs", "_static", "_targets", "_template"),
+        *("_values", "step"),
+    )
+
+    def __init__(
+        self,
+        kernel: Callable[..., Any],
+        template: list[Any],
+        values: dict[int, Array],
+        step: Step,
+        targets: list[Array],
+    ) -> None:
+        self._kernel, self.step, self._targets = kernel, step, targets
+        self._template, self._values = template, values
+        self._static = step.static
+        # Bounds of slices are read in each run, all else is in the same memory.
+        is_fixed = not has_bounds(template)
+        self._args = arguments(template, values) if is_fixed else None
+        self._outputs = tuple(zip(targets, step.shapes, step.dtypes, strict=True))
+
+    @property
+    def args(self) -> list[Any]:
+        """The arguments of the kernel now."""
+        args: list[Any] = arguments(self._template, self._values)
+        return args
+
+    def with_kernel(self, kernel: Callable[..., Any]) -> "StepCall":
+        """Return the call of another kernel of the same primitive."""
+        operands = (self._template, self._values)
+        return StepCall(kernel, *operands, self.step, self._targets)
+
+    def __call__(self) -> None:
+        args = self.args if self._args is None else self._args
+        results = self._kernel(*args, **self._static)
+        if self.step.primitive.outputs == 1:
+            results = (results,)
+        for array, (target, shape, dtype) in zip(results, self._outputs, strict=True):
+            if np.shape(array) != shape or array.dtype != dtype:
+                raise _unforeseen(self.step, array)
+            np.copyto(target, array)
 
 
 def traced_arguments(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from burn.backend.cpu.bind.calls import call_kernel
+from burn.backend.cpu.bind.calls import StepCall
 from burn.backend.cpu.bind.finite import expect_numbers
 from burn.backend.cpu.bind.magnitudes import expect_few_within, expect_within
 from burn.backend.cpu.bind.sequence import Sequence
@@ -42,7 +42,7 @@ def measure_calls(
         reasons = [reason for reason in recorded if reason]
         if current() is None:
             reasons = ["oneDNN is not loaded"]
-        if is_whole_kernel(entry.call):
+        if type(entry.call) is StepCall:
             reasons.append("its kernel is called as a whole")
         elif read(entry.call) is None:
             reasons.append("no generated kernel for this function")
@@ -53,16 +53,11 @@ def measure_calls(
     sequence.replace(measured)
 
 
-def is_whole_kernel(call: Any) -> bool:
-    """Return whether a call is that of a primitive's whole kernel."""
-    return type(call) is partial and call.func is call_kernel
-
-
 def _name(entry: Entry) -> str:
     """Return the name of the function that an entry calls."""
     function: Any = entry.call
-    if is_whole_kernel(function):
-        return f"{function.args[0].__name__}()"
+    if type(function) is StepCall:
+        return f"{function.step.primitive.kernel.__name__}()"
     while type(function) is partial:
         nested = [arg for arg in function.args if type(arg) is partial]
         function = nested[0] if nested else function.func

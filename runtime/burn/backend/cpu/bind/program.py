@@ -64,8 +64,10 @@ class _Node:
 
     def _prepared(self, sequence: Sequence) -> Sequence:
         """Return the sequence with generated kernels and timers, if requested."""
+        is_asked = self.policy is KernelPolicy.ALL or self.profiler is not None
         if self.policy.is_generating:
-            sequence.join(self.policy)
+            join = sequence.join if is_asked else sequence.join_later
+            join(self.policy)
         if self.profiler is not None:
             measure_calls(sequence, self.profiler, self.policy)
         return sequence

@@ -7,10 +7,12 @@ from functools import partial
 from operator import call
 from typing import Any
 
+from burn.backend.cpu.bind.calls import StepCall
 from burn.backend.cpu.bind.numpy_capture import UntraceableError
 from burn.backend.cpu.jit.groups import Free
-from burn.backend.cpu.jit.joining import Entry, joined
+from burn.backend.cpu.jit.joining import GENERATED, Entry, joined
 from burn.backend.cpu.jit.selection import KernelPolicy
+from burn.backend.cpu.jit.suppression import generated_kernel
 from burn.backend.cpu.onednn.binding.api import OneDnnError
 from burn.backend.cpu.onednn.binding.engine import current
 from burn.backend.cpu.onednn.binding.prepared import Fixed
@@ -34,6 +36,7 @@ class Sequence:
         self._groups: list[tuple[bool, tuple[Callable[[], Any], ...]]] | None = None
         self._frees: list[Free] = []
         self._steps: tuple[Step | Read, ...] = ()
+        self._pending = KernelPolicy.NONE
         #: The reasons why oneDNN does not compute steps, by the step's id.
         self.reasons: dict[int, str] = {}
 
@@ -89,8 +92,18 @@ class Sequence:
 
     def join(self, policy: KernelPolicy) -> None:
         """Replace NumPy calls by generated kernels."""
+        self._pending = KernelPolicy.NONE
+        self._calls = list(map(_with_generated_kernel, self._calls))
         self._calls, owned = joined(self._calls, self._frees, policy)
         self.owned += owned
+
+    def join_later(self, policy: KernelPolicy) -> None:
+        """Replace NumPy calls by generated kernels when the calls are first repeated.
+
+        Loading LLVM takes longer than all else of binding a small model, which a
+        process that computes once or twice need not wait for.
+        """
+        self._pending = policy
 
     def replace(self, change: Callable[[Entry], Callable[[], Any]]) -> None:
         """Replace each call by the result of ``change``."""
@@ -108,6 +121,8 @@ class Sequence:
         """
         groups = self._groups
         if groups is None:
+            if self._pending.is_generating:
+                self.join(self._pending)
             groups = self._groups = self._grouped()
         for engine, calls in groups:
             if not engine:
@@ -135,6 +150,17 @@ class Sequence:
         if alone_now:
             append(True, _threads(False))
         return [(engine, tuple(calls)) for engine, calls in groups]
+
+
+def _with_generated_kernel(entry: Entry) -> Entry:
+    """Return an entry that calls a generated kernel as a whole, if there is one."""
+    call = entry.call
+    if type(call) is not StepCall:
+        return entry
+    kernel = generated_kernel(call.step.primitive, call.args)
+    if kernel is None:
+        return entry
+    return entry._replace(call=call.with_kernel(kernel), kernel=GENERATED)
 
 
 def _threads(alone: bool) -> Callable[[], Any]:

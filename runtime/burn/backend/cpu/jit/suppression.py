@@ -1,0 +1,206 @@
+"""Non-maximum suppression as a generated kernel."""
+
+from ctypes import PYFUNCTYPE, addressof, c_size_t, c_void_p
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu.jit.functions import FLOATS, TYPES
+from burn.backend.cpu.jit.machine import machine
+from burn.backend.cpu.onednn.binding.memory import address
+from burn.ops.selection import Floats, suppress
+from burn.ops.support import Array
+from burn.primitive import Primitive
+
+
+def generated_kernel(primitive: Primitive[..., Any], args: list[Any]) -> Any:
+    """Return a generated replacement of the whole kernel of a primitive, or None.
+
+    ``args`` are arguments that it will be called with.
+    """
+    if primitive.name != "non_max_suppression":
+        return None
+    boxes = args[0]
+    if not isinstance(boxes, np.ndarray) or boxes.dtype not in FLOATS:
+        return None
+    _function(boxes.dtype)  # compiled now, not in a later call
+    return partial(suppress, _select_rows)
+
+
+def _select_rows(
+    sides: Floats, orders: Any, counts: Any, limit: int, overlap: Any
+) -> Array:
+    """Return the rows of selected boxes; see :data:`burn.ops.selection.Selector`."""
+    images, classes, boxes = orders.shape
+    most = max(min(limit, boxes), 0)
+    rows = np.empty((images * classes * most, 3), np.int64)
+    if not rows.size:
+        return rows
+    arrays = (
+        *(np.ascontiguousarray(each) for each in (sides, orders, counts)),
+        *(np.empty((5, most), sides.dtype), rows, np.array(overlap)),
+    )
+    given = (*map(address, arrays), images * classes, classes, boxes, most)
+    data = (c_size_t * (len(given) + 1))(*given)
+    _function(sides.dtype)(addressof(data))
+    return rows[: data[len(given)]].copy()
+
+
+@cache
+def _function(dtype: np.dtype[Any]) -> Any:
+    """Return the machine code for boxes of ``dtype``; it takes a list of addresses
+    and numbers, to which it appends the number of rows.
+    """
+    code = machine().code(_TEXT.replace("FLOAT", TYPES[dtype]))
+    return PYFUNCTYPE(None, c_void_p)(code.whole)
+
+
+# Candidates are compared with all boxes that were kept before, whose sides and areas
+# are in the five rows of %chosen: a loop without branches, which becomes a vector.
+# Comparisons with NaN are false, as in NumPy. It is never called by several threads.
+_TEXT = """\
+define void @whole(ptr %data) {
+entry:
+  %at1 = getelementptr i64, ptr %data, i64 1
+  %at2 = getelementptr i64, ptr %data, i64 2
+  %at3 = getelementptr i64, ptr %data, i64 3
+  %at4 = getelementptr i64, ptr %data, i64 4
+  %at5 = getelementptr i64, ptr %data, i64 5
+  %at6 = getelementptr i64, ptr %data, i64 6
+  %at7 = getelementptr i64, ptr %data, i64 7
+  %at8 = getelementptr i64, ptr %data, i64 8
+  %at9 = getelementptr i64, ptr %data, i64 9
+  %at10 = getelementptr i64, ptr %data, i64 10
+  %sides = load ptr, ptr %data
+  %orders = load ptr, ptr %at1
+  %counts = load ptr, ptr %at2
+  %chosen = load ptr, ptr %at3
+  %rows = load ptr, ptr %at4
+  %threshold.at = load ptr, ptr %at5
+  %pairs = load i64, ptr %at6
+  %classes = load i64, ptr %at7
+  %boxes = load i64, ptr %at8
+  %most = load i64, ptr %at9
+  %threshold = load FLOAT, ptr %threshold.at
+  %chosen.x1 = getelementptr FLOAT, ptr %chosen, i64 %most
+  %chosen.y2 = getelementptr FLOAT, ptr %chosen.x1, i64 %most
+  %chosen.x2 = getelementptr FLOAT, ptr %chosen.y2, i64 %most
+  %chosen.area = getelementptr FLOAT, ptr %chosen.x2, i64 %most
+  br label %pair
+pair:
+  %p = phi i64 [ 0, %entry ], [ %p.next, %pair.end ]
+  %total = phi i64 [ 0, %entry ], [ %total.next, %pair.end ]
+  %image = udiv i64 %p, %classes
+  %label = urem i64 %p, %classes
+  %count.at = getelementptr i64, ptr %counts, i64 %p
+  %count = load i64, ptr %count.at
+  %first.order = mul i64 %p, %boxes
+  %first.box = mul i64 %image, %boxes
+  br label %box
+box:
+  %i = phi i64 [ 0, %pair ], [ %i.next, %box.end ]
+  %kept = phi i64 [ 0, %pair ], [ %kept.next, %box.end ]
+  %is.candidate = icmp ult i64 %i, %count
+  %has.room = icmp ult i64 %kept, %most
+  %goes.on = and i1 %is.candidate, %has.room
+  br i1 %goes.on, label %candidate, label %pair.end
+candidate:
+  %order = add i64 %first.order, %i
+  %order.at = getelementptr i64, ptr %orders, i64 %order
+  %number = load i64, ptr %order.at
+  %box.number = add i64 %first.box, %number
+  %offset = shl i64 %box.number, 2
+  %y1.at = getelementptr FLOAT, ptr %sides, i64 %offset
+  %x1.at = getelementptr FLOAT, ptr %y1.at, i64 1
+  %y2.at = getelementptr FLOAT, ptr %y1.at, i64 2
+  %x2.at = getelementptr FLOAT, ptr %y1.at, i64 3
+  %y1 = load FLOAT, ptr %y1.at
+  %x1 = load FLOAT, ptr %x1.at
+  %y2 = load FLOAT, ptr %y2.at
+  %x2 = load FLOAT, ptr %x2.at
+  %height = fsub FLOAT %y2, %y1
+  %width = fsub FLOAT %x2, %x1
+  %area = fmul FLOAT %height, %width
+  %is.first = icmp eq i64 %kept, 0
+  br i1 %is.first, label %keep, label %compare
+compare:
+  %k = phi i64 [ 0, %candidate ], [ %k.next, %compare ]
+  %met = phi i1 [ false, %candidate ], [ %met.next, %compare ]
+  %other.y1.at = getelementptr FLOAT, ptr %chosen, i64 %k
+  %other.x1.at = getelementptr FLOAT, ptr %chosen.x1, i64 %k
+  %other.y2.at = getelementptr FLOAT, ptr %chosen.y2, i64 %k
+  %other.x2.at = getelementptr FLOAT, ptr %chosen.x2, i64 %k
+  %other.area.at = getelementptr FLOAT, ptr %chosen.area, i64 %k
+  %other.y1 = load FLOAT, ptr %other.y1.at
+  %other.x1 = load FLOAT, ptr %other.x1.at
+  %other.y2 = load FLOAT, ptr %other.y2.at
+  %other.x2 = load FLOAT, ptr %other.x2.at
+  %other.area = load FLOAT, ptr %other.area.at
+  %is.y1 = fcmp ogt FLOAT %y1, %other.y1
+  %low.y = select i1 %is.y1, FLOAT %y1, FLOAT %other.y1
+  %is.x1 = fcmp ogt FLOAT %x1, %other.x1
+  %low.x = select i1 %is.x1, FLOAT %x1, FLOAT %other.x1
+  %is.y2 = fcmp olt FLOAT %y2, %other.y2
+  %high.y = select i1 %is.y2, FLOAT %y2, FLOAT %other.y2
+  %is.x2 = fcmp olt FLOAT %x2, %other.x2
+  %high.x = select i1 %is.x2, FLOAT %x2, FLOAT %other.x2
+  %shared.y = fsub FLOAT %high.y, %low.y
+  %shared.x = fsub FLOAT %high.x, %low.x
+  %has.y = fcmp ogt FLOAT %shared.y, 0.0
+  %common.y = select i1 %has.y, FLOAT %shared.y, FLOAT 0.0
+  %has.x = fcmp ogt FLOAT %shared.x, 0.0
+  %common.x = select i1 %has.x, FLOAT %shared.x, FLOAT 0.0
+  %shared = fmul FLOAT %common.y, %common.x
+  %areas = fadd FLOAT %area, %other.area
+  %union = fsub FLOAT %areas, %shared
+  %ratio = fdiv FLOAT %shared, %union
+  %is.above = fcmp ogt FLOAT %ratio, %threshold
+  %is.shared = fcmp ogt FLOAT %shared, 0.0
+  %meets = and i1 %is.above, %is.shared
+  %met.next = or i1 %met, %meets
+  %k.next = add i64 %k, 1
+  %is.last = icmp eq i64 %k.next, %kept
+  br i1 %is.last, label %compared, label %compare
+compared:
+  br i1 %met.next, label %box.end, label %keep
+keep:
+  %kept.y1 = getelementptr FLOAT, ptr %chosen, i64 %kept
+  %kept.x1 = getelementptr FLOAT, ptr %chosen.x1, i64 %kept
+  %kept.y2 = getelementptr FLOAT, ptr %chosen.y2, i64 %kept
+  %kept.x2 = getelementptr FLOAT, ptr %chosen.x2, i64 %kept
+  %kept.area = getelementptr FLOAT, ptr %chosen.area, i64 %kept
+  store FLOAT %y1, ptr %kept.y1
+  store FLOAT %x1, ptr %kept.x1
+  store FLOAT %y2, ptr %kept.y2
+  store FLOAT %x2, ptr %kept.x2
+  store FLOAT %area, ptr %kept.area
+  %row = add i64 %total, %kept
+  %row.start = mul i64 %row, 3
+  %image.at = getelementptr i64, ptr %rows, i64 %row.start
+  %label.at = getelementptr i64, ptr %image.at, i64 1
+  %number.at = getelementptr i64, ptr %image.at, i64 2
+  store i64 %image, ptr %image.at
+  store i64 %label, ptr %label.at
+  store i64 %number, ptr %number.at
+  %kept.more = add i64 %kept, 1
+  br label %box.end
+box.end:
+  %kept.next = phi i64 [ %kept, %compared ], [ %kept.more, %keep ]
+  %i.next = add i64 %i, 1
+  br label %box
+pair.end:
+  %total.next = add i64 %total, %kept
+  %p.next = add i64 %p, 1
+  %is.done = icmp eq i64 %p.next, %pairs
+  br i1 %is.done, label %end, label %pair
+end:
+  store i64 %total.next, ptr %at10
+  ret void
+}
+
+define void @shared(ptr %data) {
+  call void @whole(ptr %data)
+  ret void
+}
+"""
