@@ -39,25 +39,7 @@ SYSTEMS = {
         "burn_import.build.backend",
         "poetry.core.masonry.api",
     ),
-    "maturin": ("maturin>=1.8", "burn_import.build.backend", "maturin"),
 }
-#: A program in Rust without dependencies, beside the Python package.
-CRATE = """\
-[package]
-name = "sample"
-version = "1.0.0"
-edition = "2021"
-
-[[bin]]
-name = "sample-hello"
-path = "src/main.rs"
-"""
-MATURIN = """
-[tool.maturin]
-bindings = "bin"
-python-source = "src"
-python-packages = ["sample"]
-"""
 PROJECT = """\
 [build-system]
 requires = ["{requires}", "burn-import=={version}"]
@@ -119,8 +101,6 @@ def make_project(root: Path, system: str) -> Path:
     requires, backend, table = SYSTEMS[system]
     if backend == "burn_import.build.backend":
         table = f'[tool.burn-import]\nbackend = "{table}"\n'
-    if system == "maturin":
-        table += MATURIN
     text = PROJECT.format(requires=requires, backend=backend, version=VERSION)
     head, entries, models = text.partition("[[tool.burn-import.models]]")
     (root / "src" / "sample").mkdir(parents=True)
@@ -128,9 +108,6 @@ def make_project(root: Path, system: str) -> Path:
     (root / "pyproject.toml").write_text(f"{head}{table}\n{entries}{models}")
     (root / "src" / "sample" / "__init__.py").write_text('"""Sample."""\n')
     (root / "src" / "sample" / "__main__.py").write_text(MAIN)
-    if system == "maturin":
-        (root / "Cargo.toml").write_text(CRATE)
-        (root / "src" / "main.rs").write_text("fn main() {}\n")
     write_net(root)
     return root
 
