@@ -9,11 +9,12 @@ from burn.digests import file_sha256_of, sha256
 from burn_import.file_kinds import INDEX, FileKind, file_kind
 
 
-def model_files(model: str | Path) -> list[Path]:
-    """Return the file of a model and the existing files that it refers to.
+def model_files(model: str | Path, config: str | None = None) -> list[Path]:
+    """Return the file of a model and the existing files that are imported with it.
 
-    These are the external data of an ONNX model in its folder, or the shards of an
-    index. A file that cannot be read refers to none; the import says why.
+    These are the external data of an ONNX model in its folder, the shards of an index,
+    and the ``config.json`` of weights: ``config``, or the one beside them. A file that
+    cannot be read refers to none; the import says why.
     """
     path = Path(model)
     others: list[Path] = []
@@ -21,19 +22,23 @@ def model_files(model: str | Path) -> list[Path]:
         others = _shards(path)
     elif file_kind(path) is FileKind.ONNX:
         others = _external_data(path)
+    if file_kind(path) is FileKind.WEIGHTS:
+        from burn_import.frontends.recipes.config import config_path
+
+        others.append(config_path(path, config))
     return [path, *(other for other in others if other.is_file())]
 
 
-def source_sha256(model: str | Path) -> str:
+def source_sha256(model: str | Path, config: str | None = None) -> str:
     """Return the SHA-256 (hex) of a model's file.
 
-    Of a model in several files it is that of the lines ``DIGEST  NAME``, as sha256sum
-    prints them.
+    Of a model in several files (:func:`model_files`) it is that of the lines
+    ``DIGEST  NAME``, as sha256sum prints them.
 
     Raises:
         OSError: a file cannot be read.
     """
-    first, *others = model_files(model)
+    first, *others = model_files(model, config)
     if not others:
         return _sha256(first)
     lines = [f"{_sha256(file)}  {file.name}\n" for file in (first, *others)]

@@ -69,7 +69,7 @@ def import_model(source: str | Path, options: Options | None = None) -> Compiled
         module.weights,
         module.class_name,
         f"{path.name} ({', '.join(v for v in shown if v)})",
-        source_sha256(path),
+        source_sha256(path, options.hints.config),
         module.notes,
         options.stem or "",
         options.target,

@@ -33,12 +33,14 @@ def generated_modules(path: Path) -> list[Path]:
     return [file for file in files if read_header(file) is not None]
 
 
-def status_of(module: Path, model: Path | None = None) -> Status:
+def status_of(
+    module: Path, model: Path | None = None, config: str | None = None
+) -> Status:
     """Return whether ``module`` and its record are as they were written.
 
     The record must be that of the model with the SHA-256 in the module's header.
     With ``model`` the digest in the header must be that of this file and of the files
-    that it refers to.
+    that are imported with it, one of which may be ``config``.
     """
     from burn_import.model_files import source_sha256
     from burn_import.output import read_header
@@ -56,7 +58,7 @@ def status_of(module: Path, model: Path | None = None) -> Status:
     if model is not None:
         if not model.is_file():
             problems.append(f"there is no model {model}")
-        elif source_sha256(model) != digests.source:
+        elif source_sha256(model, config) != digests.source:
             problems.append(f"stale: {model.name} changed since{_remedy(module)}")
     return Status(module, (*problems, *_record_problems(module, digests)))
 

@@ -11,52 +11,84 @@
 
 from typing import TYPE_CHECKING
 
-from burn import dtypes, methods
-from burn.backend import Autodiff, Backend, Cpu, Cuda, Gradients
-from burn.box import Box, Buffer, Parameter
-from burn.dtypes import (
-    bfloat16,
-    bool_,
-    complex64,
-    complex128,
-    float4_e2m1fn,
-    float8_e4m3fn,
-    float8_e4m3fnuz,
-    float8_e5m2,
-    float8_e5m2fnuz,
-    float8_e8m0fnu,
-    float16,
-    float32,
-    float64,
-    int2,
-    int4,
-    int8,
-    int16,
-    int32,
-    int64,
-    string,
-    uint2,
-    uint4,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
-from burn.lazy import LazyModule, lazy_names
-from burn.tensor import Tensor, from_numpy, tensor
-from burn.version import require_version
+from burn.lazy import keep_functions, lazy_names
 
 if TYPE_CHECKING:
-    from burn import nn, ops, record, store
+    from burn import dtypes, methods, nn, ops, record, store
+    from burn.backend import Autodiff, Backend, Cpu, Cuda, Gradients
+    from burn.box import Box, Buffer, Parameter
+    from burn.dtypes import (
+        bfloat16,
+        bool_,
+        complex64,
+        complex128,
+        float4_e2m1fn,
+        float8_e4m3fn,
+        float8_e4m3fnuz,
+        float8_e5m2,
+        float8_e5m2fnuz,
+        float8_e8m0fnu,
+        float16,
+        float32,
+        float64,
+        int2,
+        int4,
+        int8,
+        int16,
+        int32,
+        int64,
+        string,
+        uint2,
+        uint4,
+        uint8,
+        uint16,
+        uint32,
+        uint64,
+    )
     from burn.plan import compile
+    from burn.tensor import Tensor, from_numpy, tensor
+    from burn.version import require_version
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
-        {"burn": ("nn", "ops", "record", "store"), "burn.plan": ("compile",)},
+        {
+            "burn": ("dtypes", "methods", "nn", "ops", "record", "store"),
+            "burn.backend": ("Autodiff", "Backend", "Cpu", "Cuda", "Gradients"),
+            "burn.box": ("Box", "Buffer", "Parameter"),
+            "burn.dtypes": (
+                "bfloat16",
+                "bool_",
+                "complex64",
+                "complex128",
+                "float4_e2m1fn",
+                "float8_e4m3fn",
+                "float8_e4m3fnuz",
+                "float8_e5m2",
+                "float8_e5m2fnuz",
+                "float8_e8m0fnu",
+                "float16",
+                "float32",
+                "float64",
+                "int2",
+                "int4",
+                "int8",
+                "int16",
+                "int32",
+                "int64",
+                "string",
+                "uint2",
+                "uint4",
+                "uint8",
+                "uint16",
+                "uint32",
+                "uint64",
+            ),
+            "burn.plan": ("compile",),
+            "burn.tensor": ("Tensor", "from_numpy", "tensor"),
+            "burn.version": ("require_version",),
+        },
     )
-
-# Methods of tensors call operations, which are imported with the first of them.
-methods.ops = LazyModule("burn.ops", methods, "ops")
+    keep_functions(__name__, "tensor")
 
 __all__ = [
     "Autodiff",

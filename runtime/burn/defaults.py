@@ -1,12 +1,21 @@
 """The default devices of tensors."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from burn.backend.base import Backend
 
 
-class _Defaults:
+class _FirstRead(type):
+    """Imports the devices, one of which registers itself, when a default is read."""
+
+    def __getattr__(cls, name: str) -> Any:
+        import_module("burn.backend")
+        return vars(cls)[name]
+
+
+class _Defaults(metaclass=_FirstRead):
     """The backend of host constants and the default device."""
 
     host: Any

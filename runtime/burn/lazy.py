@@ -1,7 +1,7 @@
 """Lazy imports: names of a package that are imported at their first use (PEP 562).
 
-``import burn`` is to take little longer than ``import numpy``, so a package lists here
-what most programs do not need. Type checkers read imports under ``TYPE_CHECKING``::
+``import burn`` imports not even NumPy, and ``burn.nn`` only the layers that are named.
+A package lists its names here; type checkers read imports under ``TYPE_CHECKING``::
 
     if TYPE_CHECKING:
         from burn.plan import compile
@@ -45,6 +45,37 @@ def lazy_names(
         return sorted({*vars(sys.modules[package]), *origins})
 
     return get_attribute, list_names
+
+
+def public_names(package: str, list_names: Callable[[], list[str]]) -> list[str]:
+    """Return ``__all__`` of a package: its lazy names, and the classes and functions
+    that it imports from the runtime. ``list_names`` is its ``__dir__``.
+    """
+    variables = vars(sys.modules[package])
+    root = package.partition(".")[0]
+
+    def is_public(name: str) -> bool:
+        module = getattr(variables.get(name), "__module__", None) or ""
+        is_import = module.startswith(f"{root}.") and module != __name__
+        return name[0] != "_" and (name not in variables or is_import)
+
+    return list(filter(is_public, list_names()))
+
+
+def keep_functions(package: str, *names: str) -> None:
+    """Keep functions of a package that have the name of the submodule they are in.
+
+    The import of ``burn.tensor`` would replace the function ``burn.tensor`` by the
+    module, and a module in ``vars(burn)`` is never looked up by ``__getattr__``.
+    """
+
+    class Package(ModuleType):
+        def __setattr__(self, name: str, value: Any) -> None:
+            if name in names and isinstance(value, ModuleType):
+                value = getattr(value, name)
+            super().__setattr__(name, value)
+
+    sys.modules[package].__class__ = Package
 
 
 class LazyModule(ModuleType):

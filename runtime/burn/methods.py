@@ -7,21 +7,25 @@ cannot diverge.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Never, TypeAlias, TypeVar
 
 import numpy as np
 
 from burn.attribute_hints import SHARED, add_hints
+from burn.lazy import LazyModule
 
 if TYPE_CHECKING:
-    # ``burn`` assigns the module, whose primitives take tensors with these methods.
     from burn import ops as ops
     from burn.box import Box
     from burn.dtypes import DType
     from burn.tensor import Tensor
 
     Operand: TypeAlias = Tensor | Box | np.ndarray[Any, Any] | float
+else:
+    # Imported with the first operation: its primitives take tensors with these methods.
+    ops = LazyModule("burn.ops", sys.modules[__name__], "ops")
 
 F = TypeVar("F", bound=Callable[..., Any])
 

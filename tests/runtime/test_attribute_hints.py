@@ -32,7 +32,11 @@ def names(subject: str) -> dict[str, Any]:
     x = x.require_grad()
     if subject == "parameter":
         x = module.weight  # type: ignore[assignment]
-    fake = {**vars(burn), "Cuda": _Device("Cuda", (), {}), "compile": burn.compile}
+    fake = {
+        **{name: getattr(burn, name) for name in dir(burn)},
+        "Cuda": _Device("Cuda", (), {}),
+        "compile": burn.compile,
+    }
     return {
         "burn": type("burn", (), fake),
         "nn": nn,

@@ -9,12 +9,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import burn
-from burn import ops
+from burn import nn, ops
 from burn.lazy import LazyModule, lazy_names
 from tests.test_house import PACKAGES, ROOT, parse
 
@@ -23,7 +24,7 @@ CORE = {
     "burn",
     *(f"burn.{name}" for name in ("attribute_hints", "box", "defaults", "dtypes")),
     *("burn.lazy", "burn.methods", "burn.numpy_interface", "burn.tensor"),
-    *("burn.backend", "burn.version"),
+    "burn.backend",
     *("burn.backend.cpu", "burn.backend.cuda"),
     *(f"burn.backend.{name}" for name in ("arrays", "autodiff", "balanced")),
     *("burn.backend.base", "burn.backend.tape"),
@@ -87,13 +88,75 @@ def table(path: Path) -> dict[str, str]:
     return {name: module for module, group in names.items() for name in group}
 
 
-def test_import_burn_loads_tensors_and_devices_alone() -> None:
+def test_import_burn_loads_no_array_library() -> None:
+    modules = modules_after("import burn, burn.version; dir(burn)") - modules_after("")
+    assert {name for name in modules if name.startswith("burn")} == {
+        *("burn", "burn.lazy", "burn.version")
+    }
+    assert not modules & {"numpy", "ml_dtypes", *SLOW}
+
+
+def test_the_first_tensor_loads_tensors_and_devices_alone() -> None:
     arrays = modules_after("import numpy, ml_dtypes")
-    modules = modules_after("import burn") - arrays
+    modules = modules_after("import burn; burn.tensor([1.0])") - arrays
     assert {name for name in modules if name.startswith("burn")} == CORE
     assert not {name for name in modules if name.partition(".")[0] in SLOW} | (
         modules & SLOW
     )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from burn.tensor import tensor; x = tensor(1)",
+        "from burn.ops import ones; x = ones((2,))",
+        "from burn.nn.linear import Linear; x = Linear(1, 1).weight.value",
+        "import burn; x = burn.tensor(1)",
+    ],
+)
+def test_each_way_to_a_tensor_finds_the_default_device(code: str) -> None:
+    assert run(f"{code}; print((x + 1).backend)") == "Cpu()"
+
+
+def test_the_function_tensor_stays_beside_its_module() -> None:
+    code = "import burn; before = burn.tensor; import burn.tensor; import burn.nn\n"
+    assert run(f"{code}print(burn.tensor is before, burn.tensor(2).item())") == "True 2"
+
+
+@pytest.mark.parametrize("package", [burn, nn], ids=["burn", "burn.nn"])
+def test_star_imports_have_the_names_of_lazy_modules(package: ModuleType) -> None:
+    path = Path(str(package.__file__))
+    code = f"from {package.__name__} import *; print(*sorted(globals()))"
+    names = {name for name in run(code).split() if not name.startswith("__")}
+    reexports = {
+        alias.asname
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname
+    }
+    assert names == set(package.__all__) >= table(path).keys() | reexports
+
+
+@pytest.mark.thorough
+def test_each_package_can_be_imported_first() -> None:
+    names = sorted(
+        ".".join(path.parent.relative_to(ROOT / "runtime").parts)
+        for path in PACKAGES["burn"].rglob("__init__.py")
+    )
+    code = f"""
+import importlib, os, numpy, ml_dtypes
+
+def can_import(name):
+    child = os.fork()
+    if not child:
+        importlib.import_module(name)
+        os._exit(0)
+    return not os.waitpid(child, 0)[1]
+
+print([name for name in {names} if not can_import(name)])
+"""
+    assert run(code) == "[]"
 
 
 def test_a_generated_module_loads_what_it_names() -> None:

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from burn_import.file_kinds import FileKind, file_kind
 from burn_import.model_files import model_files
 from burn_import.options import Options
 from burn_import.output import OutputRefused
@@ -60,13 +59,7 @@ def write_depfile(
 
 def read_files(model: Path, options: Options) -> list[Path]:
     """Return the files that an import reads: of the model, settings and operators."""
-    files = model_files(model)
-    config = options.hints.config
-    beside = model.with_name("config.json")
-    if config is not None:
-        files.append(Path(config))
-    elif file_kind(model) is FileKind.WEIGHTS and beside.is_file():
-        files.append(beside)
+    files = model_files(model, options.hints.config)
     for name in options.operators:
         source = getattr(sys.modules.get(name), "__file__", None)
         if source is not None:

@@ -152,4 +152,4 @@ def _is_current(model: Model, digest: str) -> bool:
     mark = _MARK.search(text.partition("\n")[0])
     if (mark[1] if mark else "") != model.options.mark:
         return False
-    return source_sha256(model.input) == digest
+    return source_sha256(model.input, model.options.hints.config) == digest

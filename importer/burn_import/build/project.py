@@ -83,12 +83,16 @@ def import_models(models: Iterable[Model], root: Path) -> list[str]:
 def inputs_inside(models: Iterable[Model], root: Path) -> dict[str, Path]:
     """Return the existing model files in the project, by path from ``root``.
 
-    They include external data and shards.
+    They include external data, shards and configurations of weights.
     """
     from burn_import.model_files import model_files
 
-    existing = [model.input for model in models if model.input.is_file()]
-    inputs = [file for path in existing for file in model_files(path)]
+    inputs = [
+        file
+        for model in models
+        if model.input.is_file()
+        for file in model_files(model.input, model.options.hints.config)
+    ]
     relative = [(Path(os.path.relpath(path, root)), path) for path in inputs]
     return {name.as_posix(): path for name, path in relative if ".." not in name.parts}
 

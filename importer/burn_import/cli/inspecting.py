@@ -28,10 +28,21 @@ _model = click.argument("model", type=click.Path(path_type=Path))
     type=click.Path(path_type=Path),
     help="The model file, to check whether it changed.",
 )
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="The config.json that weights were imported with, where it is not the one in"
+    " their folder.",
+)
 @format_option
 @click.pass_context
 def check_command(
-    ctx: click.Context, /, modules: tuple[Path, ...], model: Path | None, style: str
+    ctx: click.Context,
+    /,
+    modules: tuple[Path, ...],
+    model: Path | None,
+    config: str | None,
+    style: str,
 ) -> None:
     """Exit with 1 if generated MODULES were edited, or are stale.
 
@@ -44,7 +55,7 @@ def check_command(
         from burn_import.status import generated_modules, status_of
 
         files = [file for path in modules for file in generated_modules(path)]
-        statuses = [status_of(file, model) for file in files]
+        statuses = [status_of(file, model, config) for file in files]
         if style == "json":
             show_json(
                 {"modules": [{**asdict(s), "module": str(s.module)} for s in statuses]}

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from burn.attribute_hints import LAYERS
 from burn.box import Buffer as Buffer, Parameter as Parameter
-from burn.lazy import lazy_names
+from burn.lazy import lazy_names, public_names
 from burn.nn import init as init
 from burn.nn.autocast import Precision as Precision, autocast as autocast
 from burn.nn.dropout import (
@@ -308,3 +308,5 @@ else:
         },
         LAYERS,
     )
+    # Type checkers read ``X as X`` above.
+    __all__ = ["Precision", "init", *public_names(__name__, __dir__)]

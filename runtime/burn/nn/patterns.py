@@ -1,6 +1,6 @@
 """Selection of parameters and modules by patterns of their paths."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
 
 
@@ -28,3 +28,19 @@ def selected(paths: Iterable[str], pattern: str) -> list[str]:
             f"expected a pattern of paths, got {pattern!r}; there are {shown}"
         )
     return chosen
+
+
+def outermost(paths: Collection[str], pattern: str) -> list[str]:
+    """Return the modules that match ``pattern`` and lie in no other that does.
+
+    An exact path is that module alone: paths of modules inside match as well.
+
+    Raises:
+        ValueError: no path matches; the message lists some existing paths.
+    """
+    chosen = [pattern] if pattern in paths else selected(paths, pattern)
+    return [
+        path
+        for path in chosen
+        if not any(path.startswith(f"{other}.") for other in chosen)
+    ]

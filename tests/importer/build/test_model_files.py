@@ -108,6 +108,31 @@ def test_source_distributions_get_the_weights_beside_the_model(tmp_path: Path) -
     assert set(inputs) == {"models/net.onnx", "models/net.data"}
 
 
+def test_a_changed_configuration_of_weights_is_noticed(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    weights, config = tmp_path / "models" / "net.safetensors", tmp_path / "other.json"
+    arrays = {"0.weight": np.ones((2, 3), np.float32), "0.bias": np.ones(2, np.float32)}
+    write_record(weights, list(arrays.items()), {})
+    table = {"input": "models/net.safetensors", "output": "net.py"}
+    beside = weights.with_name("config.json")
+    for path, key in ((beside, {}), (config, {"config": str(config)})):
+        path.write_text("{}")
+        (entry,) = configured({"models": [table | key]}, tmp_path)
+        assert model_files(weights, key.get("config")) == [weights, path]
+        assert path in inputs_inside([entry], tmp_path).values()
+        bring_up_to_date(entry)
+        assert status_of(entry.output, weights, key.get("config")).problems == ()
+        written = entry.output.stat().st_mtime_ns
+        bring_up_to_date(entry)
+        assert entry.output.stat().st_mtime_ns == written
+        path.write_text('{"eps": 1}')
+        assert (
+            "stale" in status_of(entry.output, weights, key.get("config")).problems[0]
+        )
+        bring_up_to_date(entry)
+        assert status_of(entry.output, weights, key.get("config")).problems == ()
+
+
 def test_builds_at_one_time_write_whole_files(tmp_path: Path) -> None:
     weights = tuple(stored(f"w{at}", np.full(4096, at, np.float32)) for at in range(8))
     nodes = [

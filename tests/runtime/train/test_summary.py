@@ -112,8 +112,24 @@ def test_dropout_is_put_back() -> None:
     assert type(model.blocks[0]) is Block
 
 
+def test_patterns_of_dropout_select_the_outermost_modules() -> None:
+    model = Net()
+    nn.dropout(model, "blocks.*")
+    paths = [path for path, _ in model.modules() if path.endswith("output_dropout")]
+    assert paths == ["blocks.0.output_dropout", "blocks.1.output_dropout"]
+    nn.dropout(model, "blocks.*", p=0.25)
+    assert [path for path, _ in model.modules() if "output_dropout" in path] == paths
+    nn.dropout(model, "*.linear")
+    nn.dropout(model, "blocks.*", p=0)
+    assert not [path for path, _ in model.modules() if "output_dropout" in path]
+
+
 def test_dropout_of_one_module_leaves_those_below() -> None:
-    model = Net().to(Autodiff(Cpu()))
+    model = Net()
+    weights = {"weight": np.eye(4, dtype=np.float32), "bias": np.ones(4, np.float32)}
+    for block in model.blocks:  # no ReLU is zero
+        block.linear.load_state_dict(weights)
+    model.to(Autodiff(Cpu()))
     nn.dropout(model, "blocks.0", p=0.5)
     assert isinstance(model.blocks[0], Block)
     assert type(model.blocks[0]) is not Block

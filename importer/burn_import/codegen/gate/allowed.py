@@ -143,7 +143,7 @@ def public() -> dict[str, frozenset[str]]:
     from burn import dtypes, nn, ops
 
     allowed = {
-        "burn": {n for n in vars(burn) if hasattr(dtypes, n)}
+        "burn": {n for n in burn.__all__ if hasattr(dtypes, n)}
         | {"Backend", "Tensor"}
         | {REQUIRE.removeprefix("burn.")},
         "math": {"inf", "nan", "pi", "prod", "ceil"},

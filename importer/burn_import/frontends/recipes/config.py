@@ -16,6 +16,11 @@ T = TypeVar("T", int, float, str, bool)
 _LARGEST = 2**20
 
 
+def config_path(weights: Path, config: str | None) -> Path:
+    """Return the path ``config``, or that of the ``config.json`` beside weights."""
+    return Path(config) if config else weights.with_name("config.json")
+
+
 class NotClaimed(UnsupportedModel):
     """Raised when weights and configuration do not determine a known model."""
 

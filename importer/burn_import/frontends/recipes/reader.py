@@ -24,7 +24,12 @@ import burn_import.frontends.recipes.vision.vit
 import burn_import.frontends.recipes.vision.vit_torchvision  # noqa: F401  each registers itself
 from burn_import.foreign import REMEDY
 from burn_import.frontends.checkpoints import Checkpoint, read as read_weights
-from burn_import.frontends.recipes.config import Config, NotClaimed, read_config
+from burn_import.frontends.recipes.config import (
+    Config,
+    NotClaimed,
+    config_path,
+    read_config,
+)
 from burn_import.frontends.recipes.config_checks import check_config
 from burn_import.frontends.recipes.graph_writer import RecipeWriter
 from burn_import.frontends.recipes.registry import RECIPES, Recipe, find
@@ -83,7 +88,7 @@ def config_of(path: Path, hints: Hints) -> Config:
     Raises:
         UnreadableFile: the file is not a configuration.
     """
-    config = Path(hints.config) if hints.config else path.with_name("config.json")
+    config = config_path(path, hints.config)
     return read_config(config) if hints.config or config.is_file() else Config()
 
 

@@ -13,7 +13,7 @@ from burn.box import Box, PassingReader, Reader, current_reader, reading
 from burn.nn.calls import is_callable
 from burn.nn.mixins import Mixin, mix_in
 from burn.nn.module import Module
-from burn.nn.patterns import selected
+from burn.nn.patterns import outermost
 from burn.plan.pytree import mapped
 from burn.primitive import RECORDER, recording
 from burn.tensor import Tensor
@@ -41,10 +41,8 @@ def checkpoint(model: M, pattern: str) -> M:
         ValueError: no module matches.
     """
     paths = {path: m for path, m in model.modules() if path and is_callable(m)}
-    chosen = [pattern] if pattern in paths else selected(paths, pattern)
-    for path in chosen:
-        if not any(path.startswith(f"{other}.") for other in chosen):
-            mix_in(paths[path], _Checkpointed)
+    for path in outermost(paths, pattern):
+        mix_in(paths[path], _Checkpointed)
     return model
 
 

@@ -8,7 +8,7 @@ from burn.nn.calls import is_callable
 from burn.nn.dropout import Dropout
 from burn.nn.mixins import Mixin, mix_in, take_out
 from burn.nn.module import Module
-from burn.nn.patterns import selected
+from burn.nn.patterns import outermost, selected
 from burn.tensor import Tensor
 
 M = TypeVar("M", bound=Module)
@@ -22,20 +22,20 @@ def dropout(model: M, pattern: str, p: float = 0.5, *, seed: int | None = None) 
 
     Args:
         model: the model to change.
-        pattern: a path, or a pattern of paths as in :meth:`Module.freeze`. The modules
-            return a tensor, or a tuple whose first element is one.
-        p: the probability of zeroing an element; 0 removes dropout. A module that has
-            dropout already gets the new probability.
+        pattern: a path, or a pattern of paths as in :meth:`Module.freeze`. Of modules
+            inside each other the outermost is changed. It returns a tensor, or a tuple
+            whose first element is one.
+        p: the probability of zeroing an element; 0 removes dropout from all modules
+            that match. A module that has dropout already gets the new probability.
         seed: the seed of the random numbers.
 
     Raises:
         ValueError: no module matches, or ``p`` is not in [0, 1].
     """
     paths = {path: m for path, m in model.modules() if path and is_callable(m)}
-    # An exact path selects that module only, not its submodules.
-    exact = [paths[pattern]] if pattern in paths else None
-    for module in exact or [paths[path] for path in selected(paths, pattern)]:
-        _set(module, p, seed)
+    find = outermost if p else selected
+    for path in find(paths, pattern):
+        _set(paths[path], p, seed)
     return model
 
 
