@@ -18,7 +18,7 @@ from burn_ir.dim import Dim
 #: Maximum lines of a body that is not split.
 LONG = 56
 #: Target number of lines of a piece.
-PIECE = 36
+PIECE = 28
 #: Maximum number of live values at a cut.
 NARROW = 4
 
