@@ -44,6 +44,7 @@ from burn_import.passes.layers.expand_fused_matmul import products
 from burn_import.passes.layers.expand_skip_norms import skip_norms
 from burn_import.passes.layers.linear import linear
 from burn_import.passes.layers.linear_rows import linear_rows
+from burn_import.passes.layers.tree_ensembles import tree_ensembles
 from burn_import.passes.norms.batch_norm_affine import batch_norm_affine
 from burn_import.passes.norms.fold_batch_norm import fold_batch_norm
 from burn_import.passes.norms.group_norm import group_norm
@@ -110,6 +111,7 @@ PASSES: tuple[Pass, ...] = (
     linear,
     recurrent_cells,
     linear_rows,
+    tree_ensembles,
     roll,
     pixel_shuffle,
     reductions,

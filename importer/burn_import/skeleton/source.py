@@ -33,6 +33,12 @@ from burn_import.frontends.state_dicts.layer_inference import (
 )
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.trainable import is_buffer_name
+from burn_import.skeleton.repeated_modules import (
+    block_attributes,
+    block_name,
+    blocks_of,
+    with_lists,
+)
 from burn_import.structure.recover import class_name
 from burn_import.tracing.identifiers import (
     FORBIDDEN,
@@ -72,14 +78,16 @@ def skeleton(
     """
     root = tree_of((key, array.dtype, array.shape) for key, array in arrays)
     _check_members(root)
-    first = _Writer(name)
+    tied = _tied_keys(arrays)
+    first = _Writer(name, has_blocks=not tied)
     first.root(root)
     texts = first.shared()
     keys = {stored.key: key for stored, key in root.stored()}
     doc = (NOTE, *notes, *_guess_note(first.flow), *_rename_note(keys))
-    tied = _tied_keys(arrays)
     reads = {stored.key: stored.access for stored, _ in root.stored()}
     lines = [f"{reads[key]} = {reads[other]}" for key, other in tied.items()]
+    if not tied:  # tied weights are read by the attributes that the file names
+        texts = list(map(_with_lists, texts))
     texts[0] = replace(texts[0], fields=texts[0].fields + lines)
     left_out = first.counters | tied.keys()
     weights = [(keys[key], array) for key, array in arrays if key not in left_out]
@@ -118,10 +126,14 @@ class _Writer:
     """A writer of classes, one for all modules with equal members."""
 
     top: str
+    #: Whether repeated lists of layers get a class.
+    has_blocks: bool = True
     texts: list[ClassText] = field(default_factory=list)
     flow: Flow = field(default_factory=Flow)
     class_names: dict[tuple[str, ...], str] = field(default_factory=dict)
     paths: dict[str, list[Path]] = field(default_factory=dict)
+    #: Attributes of the modules of blocks by number, by the path of the block.
+    attributes: dict[Path, dict[str, str]] = field(default_factory=dict)
     #: Keys of PyTorch's batch counters, which our layers lack.
     counters: set[str] = field(default_factory=set)
 
@@ -172,12 +184,18 @@ class _Writer:
             named = any(not segment.isdigit() for segment in node.path)
             word = class_name(node.path) if named else "Block"
             word = "MultiheadAttention" if is_attention else word
+            word = block_name(word, fields) if node.listed else word
             self.class_names[tuple(fields)] = self.taken.unique(word)
         return self.class_names[tuple(fields)]
 
     def fields(self, node: Node) -> list[str]:
         """Return the assignments of ``__init__``: modules, then tensors."""
-        entries = {path: self.module(child) for path, child in _submodules(node, ())}
+        entries = {
+            path: self.module(child) for path, child in self.submodules(node, ())
+        }
+        if node.listed:
+            names = self.attributes.setdefault(node.path, block_attributes(entries))
+            entries = {(names[path[0]],): call for path, call in entries.items()}
         containers = Containers(entries, Holders(Namespace()))
         tensors = [
             f"self.{stored.attribute} = {_tensor(stored)}"
@@ -185,21 +203,34 @@ class _Writer:
         ]
         return containers.fields() + tensors
 
+    def submodules(self, node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
+        """Yield the submodules of ``node``, including list members, by path."""
+        blocks = blocks_of(node) if self.has_blocks else []
+        for child in node.children.values():
+            here = (*path, child.path[-1])
+            if child.listed and child not in blocks:
+                yield from self.submodules(child, here)
+            else:
+                yield here, child
+
     def text(self, name: str, fields: list[str], node: Node) -> ClassText:
         """Return a class whose ``__call__`` describes the missing code."""
+        numbers = self.attributes.get(node.path, {})
         held = [child.path[-1] for child in node.children.values()]
+        held = [numbers.get(name, name) for name in held]
         held += [stored.attribute for stored in node.tensors.values()]
-        message = f"write what this does with {_join_names(held)}"
+        message = _message(held)
         return ClassText(
             name,
             "",
             fields,
             ", x: Tensor",
             "Tensor",
-            [f"        raise NotImplementedError({literal(message)})"],
+            _missing_body(message),
             not node.path,
             {"nn"} | ({"burn"} if any("burn." in line for line in fields) else set()),
             plain=[message],
+            record_names={attribute: number for number, attribute in numbers.items()},
         )
 
     def doc(self, members: Sequence[str]) -> str:
@@ -210,6 +241,23 @@ class _Writer:
         return comment(f"{covered_modules(paths)}.", DOC_ROOM)
 
 
+def _message(names: list[str]) -> str:
+    return f"write what this does with {_join_names(names)}"
+
+
+def _missing_body(message: str) -> list[str]:
+    return [f"        raise NotImplementedError({literal(message)})"]
+
+
+def _with_lists(text: ClassText) -> ClassText:
+    """Return the class with lists of numbered modules, which its message names."""
+    listed = with_lists(text)
+    if listed.fields == text.fields:
+        return text
+    names = [line.partition(" = ")[0].removeprefix("self.") for line in listed.fields]
+    return replace(listed, body=_missing_body(_message(names)))
+
+
 def _join_names(names: list[str]) -> str:
     """Return as many of the names as fit in a line."""
     for most in range(len(names), 0, -1):
@@ -218,16 +266,6 @@ def _join_names(names: list[str]) -> str:
         if len(text) <= _ROOM:
             return text
     return "what it holds"
-
-
-def _submodules(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
-    """Yield the submodules of ``node``, including list members, by path."""
-    for child in node.children.values():
-        here = (*path, child.path[-1])
-        if child.listed:
-            yield from _submodules(child, here)
-        else:
-            yield here, child
 
 
 def _tensor(stored: Stored) -> str:

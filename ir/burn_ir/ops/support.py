@@ -196,18 +196,50 @@ def with_open_size(target: Sequence[Dim], extents: Sequence[Dim]) -> list[Dim]:
     """Return ``target`` with -1 for a number that a reshape of ``extents`` keeps.
 
     It is the last one before the axes that change: the sequence axis, where heads
-    are split off, or the batch axis. The source then works for inputs of other
-    sizes.
+    are split off, or the batch axis; else the first that joins several axes, like
+    the places of an image. The source then works for inputs of other sizes.
     """
     result = list(target)
-    if len(target) < 3 or -1 in target or 0 in target or any(map(is_unnamed, target)):
+    if -1 in target or 0 in target or any(map(is_unnamed, target)):
         return result
     pairs = zip(target, extents, strict=False)
     kept = [a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
     numbers = [axis for axis, extent in enumerate(kept) if isinstance(extent, int)]
-    if numbers and (numbers[-1] or kept[0] != 1):
+    if len(target) > 2 and numbers and (numbers[-1] or kept[0] != 1):
         result[numbers[-1]] = -1
+        return result
+    joined = _joined_axis(target, extents)
+    if joined is not None and joined < len(target) - 1:  # the last one is of features
+        result[joined] = -1
     return result
+
+
+def _joined_axis(target: Sequence[Dim], extents: Sequence[Dim]) -> int | None:
+    """Return the axis of ``target`` that joins several of ``extents``.
+
+    None if there is none, or if the extents of both do not correspond. Of several, as
+    of windows in rows and columns, only the first axis of all is returned.
+    """
+    sources = [extent for extent in extents if extent != 1]
+    joined = []
+    for axis, dim in enumerate(target):
+        count, rest = 0, dim
+        while sources and rest != 1:
+            first = sources[0]
+            if rest == first:
+                count, rest = count + 1, 1
+                del sources[0]
+            elif not isinstance(rest, int) or not isinstance(first, int):
+                return None
+            elif rest % first == 0:
+                count, rest = count + 1, rest // first
+                del sources[0]
+            elif first % rest == 0:
+                sources[0], rest = first // rest, 1
+            else:
+                return None
+        joined += [axis] if count > 1 else []
+    return joined[0] if joined and (len(joined) == 1 or joined[0] == 0) else None
 
 
 def resolve(shape: Sequence[Dim], data: Type, allow_zero: bool) -> tuple[Dim, ...]:

@@ -219,6 +219,35 @@ def pixel_attention(sizes: Sizes) -> onnx.ModelProto:
     return b.finish(b.pooled(x))
 
 
+def anchors(sizes: Sizes) -> onnx.ModelProto:
+    """Return convolutions, and a head for two anchors at every pixel."""
+    b = Network(sizes)
+    grid = sizes.image // 4
+    x = b.conv("image", "stem", (3, WIDTH, 4), strides=[4, 4])
+    for path in (f"layers.{i}" for i in range(sizes.layers)):
+        x = b.node("Relu", [b.conv(x, f"{path}.conv", (WIDTH, WIDTH, 1))], path)
+    x = b.turned(b.conv(x, "predictor", (WIDTH, 2 * 6, 1)), "", 0, 2, 3, 1)
+    x = b.node("Relu", [b.shape(x, "", 0, 2 * grid**2, 6)], "")
+    return b.finish(b.node("ReduceMean", [x, b.stored("axes", [1])], "", keepdims=0), 6)
+
+
+def pyramid(sizes: Sizes) -> onnx.ModelProto:
+    """Return convolutions, and heads for the pixels of two resolutions."""
+    b = Network(sizes)
+    grid = sizes.image // 4
+    x = b.conv("image", "stem", (3, WIDTH, 4), strides=[4, 4])
+    for path in (f"layers.{i}" for i in range(sizes.layers)):
+        x = b.node("Relu", [b.conv(x, f"{path}.conv", (WIDTH, WIDTH, 1))], path)
+    boxes = []
+    for number, side in enumerate((grid, grid // 2)):
+        y = b.conv(x, f"heads.{number}", (WIDTH, 3 * 4, 1))
+        y = b.turned(y, "", 0, 2, 3, 1)
+        boxes.append(b.shape(y, "", 0, 3 * side**2, 4))
+        x = b.conv(x, "down", (WIDTH, WIDTH, 2), strides=[2, 2]) if not number else x
+    x = b.node("Relu", [b.node("Concat", boxes, "", axis=1)], "")
+    return b.finish(b.node("ReduceMean", [x, b.stored("axes", [1])], "", keepdims=0), 4)
+
+
 NETWORKS: Mapping[str, Callable[[Sizes], onnx.ModelProto]] = {
     "resnet": resnet,
     "vit": vit,
@@ -226,4 +255,6 @@ NETWORKS: Mapping[str, Callable[[Sizes], onnx.ModelProto]] = {
     "vgg": vgg,
     "convnext": convnext,
     "pixel_attention": pixel_attention,
+    "anchors": anchors,
+    "pyramid": pyramid,
 }

@@ -66,6 +66,8 @@ class Shared:
             return False
         if self.holders_only and first.body:
             return False
+        if first.record_names != text.record_names:
+            return False
         rows = [*self.rows(name), text.fields]
         columns: list[Column] = []
         try:

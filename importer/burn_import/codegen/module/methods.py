@@ -16,9 +16,9 @@ from burn_import.tracing.trace import Block, ModuleCall, Statement, Symbol
 from burn_ir.dim import Dim
 
 #: Maximum lines of a body that is not split.
-LONG = 72
+LONG = 56
 #: Target number of lines of a piece.
-PIECE = 36
+PIECE = 28
 #: Maximum number of live values at a cut.
 NARROW = 4
 

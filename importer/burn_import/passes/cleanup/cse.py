@@ -21,8 +21,9 @@ def merge(graph: Graph) -> Graph:
     Random operators, layers, nodes with bodies, and nodes that produce graph outputs
     are not merged. A node is merged only into one of its own scope or an enclosing
     scope, so that equal modules keep equal code. Operands that are short constants of
-    integers, which exporters store once for each use, are equal if their contents are;
-    other constants are not, since the model decides which weights are tied.
+    integers, which exporters store once for each use, are equal if their contents are,
+    and computed shapes are equal if inference knows that their dimensions are; other
+    constants are not, since the model decides which weights are tied.
     """
     aliases: dict[str, str] = {}
     seen: dict[Hashable, Node] = {}
@@ -70,6 +71,10 @@ def _key(node: Node, graph: Graph, aliases: dict[str, str]) -> Hashable:
 
 def _operand(graph: Graph, name: str) -> Hashable:
     """Return the key of an operand: its name, or its content if that is all it is."""
+    contents = graph.types[name].known if name in graph.types else None
+    if contents is not None and contents.size <= INLINE_LIMIT:
+        dims = tuple(contents.ravel().tolist())
+        return ("dimensions", graph.types[name].dtype, contents.shape, dims)
     if name not in graph.constants or name in graph.types or is_authored(graph, name):
         return name
     array = graph.constants[name]
