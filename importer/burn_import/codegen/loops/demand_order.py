@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import is_not
 from typing import Any
 
 from burn_import.codegen.loops.equal_statements import Shape
@@ -39,7 +40,8 @@ def order_by_demand(
         if is_shared:
             order.share_sources(shapes)
         ordered = order.run(is_single, start, results)
-        if ordered != statements and _ordered_reads(ordered) == reads_before:
+        is_other = any(map(is_not, ordered, statements))
+        if is_other and _ordered_reads(ordered) == reads_before:
             yield ordered
 
 
