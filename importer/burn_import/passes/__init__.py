@@ -55,6 +55,7 @@ from burn_import.passes.recurrent.recurrent import recurrent
 from burn_import.passes.recurrent.recurrent_cells import recurrent_cells
 from burn_import.passes.shapes.compose_movements import movements
 from burn_import.passes.shapes.einsum import einsum
+from burn_import.passes.shapes.float_ranges import float_ranges
 from burn_import.passes.shapes.growing_concats import growing_concats
 from burn_import.passes.shapes.implicit_broadcast import expansions
 from burn_import.passes.shapes.pixel_shuffle import pixel_shuffle
@@ -73,6 +74,7 @@ PASSES: tuple[Pass, ...] = (
     dead_code,
     fold_constants,
     fold_branches,
+    float_ranges,
     detachments,
     products,
     skip_norms,

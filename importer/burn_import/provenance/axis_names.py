@@ -13,8 +13,8 @@ AXES: Mapping[int, Sequence[str]] = {
     4: ("batch", "channels", "height", "width"),
     5: ("batch", "channels", "depth", "height", "width"),
 }
-#: Counted symbols of ``torch.export`` and tf2onnx.
-_COUNTED = re.compile(r"s\d+|u\d+|unk__\d+")
+#: Counted symbols of ``torch.export``, tf2onnx and paddle2onnx.
+_COUNTED = re.compile(r"s\d+|u\d+|unk__\d+|(p2o[._])?DynamicDimension[._]\d+")
 
 
 def is_counted(text: str) -> bool:

@@ -2,8 +2,8 @@
 
 An exporter names a value after its operator, with a counter: ``view_3``,
 ``split_split_0``, ``/encoder/Add_2_output_0``. Such a name adds nothing to the
-expression. The operators are a closed table: those of ATen and TensorFlow are listed
-here, those of ONNX are the declared ones.
+expression. The operators are a closed table: those of ATen, TensorFlow and PaddlePaddle
+are listed here, those of ONNX are the declared ones.
 """
 
 from __future__ import annotations
@@ -68,6 +68,18 @@ mat_mul mirror_pad pack pad_v2 partitioned_call placeholder read_variable_op rea
 resize_bilinear resize_nearest_neighbor rsqrt select_v2 space_to_batch_nd split_v
 squared_difference stateful_partitioned_call strided_slice top_k_v2 unpack
 """
+#: Operators of PaddlePaddle whose name differs from ONNX's and ATen's.
+_PADDLE = """
+assign bilinear_interp bilinear_interp_v2 conv2d_transpose depthwise_conv2d
+depthwise_conv2d_transpose elementwise_add elementwise_div elementwise_mul
+elementwise_pow elementwise_sub fill_constant fill_constant_batch_size_like
+flatten_contiguous_range hard_shrink lookup_table lookup_table_v2 matmul_v2
+nearest_interp nearest_interp_v2 p_norm pool2d pool3d reduce_max reduce_mean reduce_min
+reduce_prod reduce_sum relu6 reshape2 scale squeeze2 swish top_k_v2 transpose2
+unsqueeze2
+"""
+#: Prefixes of the names that paddle2onnx gives to values.
+_FROM_PADDLE = ("p2o.", "helper.", "auto.cast.")
 #: Authors' usual names of the main stream of data.
 _ANYTHING = frozenset(
     {"a", "b", "x", "y", "z", "out", "outs", "output", "outputs", "input", "inputs"}
@@ -105,6 +117,8 @@ def is_stream(word: str) -> bool:
 
 def chosen(name: str) -> str:
     """Return an identifier for a value whose name is not an exporter's, else ""."""
+    if name.startswith(_FROM_PADDLE):
+        return ""
     leaf = name.rpartition("/")[2].rpartition("::")[2].partition(":")[0]
     leaf = leaf.partition(".")[0]
     if not leaf or leaf[0].isdigit() or re.search(r"\d{3}", leaf):
@@ -140,5 +154,5 @@ def _operators() -> frozenset[str]:
     ours = ("", "ai.onnx.ml", "com.microsoft", "burn")
     onnx = {snake(name).rstrip("_") for domain, name in operators() if domain in ours}
     joined = {word.replace("_", "") for word in onnx}
-    listed = f"{_ATEN} {_TENSORFLOW} {_MADE_UP}".split()
+    listed = f"{_ATEN} {_TENSORFLOW} {_PADDLE} {_MADE_UP}".split()
     return frozenset({*listed, *onnx, *joined})

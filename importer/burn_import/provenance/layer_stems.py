@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 #: Suffixes of weight names without dots.
-_WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?$")
+_WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?(_deepcopy_\d+)?$")
 
 
 def common_stem(names: Sequence[str]) -> str:

@@ -14,14 +14,21 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from burn_import.provenance.exporter_names import is_leftover
+from burn_import.provenance.path_segments import Path
 from burn_import.provenance.weight_owners import is_dotted, original
 from burn_import.structure.layer_nouns import LayerNouns
 from burn_import.structure.module_paths import Places
+from burn_import.structure.sequential import functions_after, sole_reader
 from burn_import.structure.shared_classes import kind_of_constant, op_key
 from burn_ir.graph import Graph, Node
 
 #: Minimum number of layers of a block.
 FEWEST_LAYERS = 2
+#: Names of a convolution and its norm in a module of their own.
+NORMALIZED = ("conv", "norm")
+#: The fewest such modules: with fewer, their class is longer than what it replaces.
+FEWEST_NORMALIZED = 8
 #: Maximum number of distances that are tried, the most frequent first.
 MOST_DISTANCES = 16
 
@@ -61,6 +68,11 @@ def with_blocks(graph: Graph, node_paths: Places) -> Places:
             paths = [(*scope, layer_name) for layer_name in names]
             layers.update(zip(map(id, held), paths, strict=True))
     rest = [node for node in graph.nodes if not scopes[id(node)]]
+    for path, chain in run.normalized(rest).items():
+        scopes.update((id(node), path) for node in chain)
+        for node, name in zip(chain, NORMALIZED, strict=False):
+            layers[id(node)] = (*path, name)
+    rest = [node for node in rest if not scopes[id(node)]]
     if is_nameless:
         held = [node for node in rest if id(node) in layers]
         names = _numbered([run.nouns.noun(node) for node in held])
@@ -181,6 +193,32 @@ class _Repeats:
             words = {re.sub(r"_\d+(?=_|$)", "", layers[id(n)][0]) for n in nodes}
             names.append(words.pop() if len(words) == 1 else self.nouns.noun(nodes[0]))
         return _numbered(names)
+
+    def normalized(self, nodes: Sequence[Node]) -> dict[Path, list[Node]]:
+        """Return the convolutions with a norm and a function, by their module's path.
+
+        Only layers without an author's name are joined.
+        """
+        chains = dict[Path, list[Node]]()
+        inside = set(map(id, nodes))
+        for node in nodes:
+            chain = self._chain(node)
+            if chain and inside.issuperset(map(id, chain)):
+                (name,) = self.node_paths.layers[id(node)]
+                path = (re.sub(r"^.*?(?=_\d+$|$)", "conv_norm", name, count=1),)
+                chains[(name,) if path in chains else path] = chain
+        return chains if len(chains) >= FEWEST_NORMALIZED else {}
+
+    def _chain(self, node: Node) -> list[Node]:
+        """Return a convolution, its norm and the function after it, or []."""
+        users, outputs = self.graph.users, set(self.graph.outputs)
+        chain = [node, *sole_reader(node, users, outputs)]
+        names = [self.node_paths.layers.get(id(one), ()) for one in chain]
+        if [one.op.onnx for one in chain] != ["Conv", "BatchNormalization"]:
+            return []
+        if not all(len(name) == 1 and is_leftover(name[0]) for name in names):
+            return []
+        return chain + functions_after(chain[-1], users, outputs, 1)
 
     def key(self, node: Node) -> Hashable:
         """Return a key that is equal for equal nodes, whatever their producers."""

@@ -80,17 +80,17 @@ def _chain(
     for node in nodes:
         number = int(layers[id(node)][-1])
         if chain:
-            chain += _functions(chain[-1], users, outputs, number - last - 1)
-            if node not in _sole_reader(chain[-1], users, outputs):
+            chain += functions_after(chain[-1], users, outputs, number - last - 1)
+            if node not in sole_reader(chain[-1], users, outputs):
                 return []
         if number <= last:
             return []
         chain.append(node)
         last = number
-    return chain + _functions(chain[-1], users, outputs, 1)
+    return chain + functions_after(chain[-1], users, outputs, 1)
 
 
-def _sole_reader(node: Node, users: Users, outputs: set[str]) -> list[Node]:
+def sole_reader(node: Node, users: Users, outputs: set[str]) -> list[Node]:
     """Return the only reader of the only result of ``node``, if there is one."""
     results = [name for name in node.outputs if name is not None]
     if len(results) != 1 or results[0] in outputs:
@@ -100,11 +100,13 @@ def _sole_reader(node: Node, users: Users, outputs: set[str]) -> list[Node]:
     return list(readers) if alone else []
 
 
-def _functions(node: Node, users: Users, outputs: set[str], most: int) -> list[Node]:
+def functions_after(
+    node: Node, users: Users, outputs: set[str], most: int
+) -> list[Node]:
     """Return up to ``most`` unary functions in a chain after ``node``."""
     functions: list[Node] = []
     while len(functions) < most:
-        after = _sole_reader(node, users, outputs)
+        after = sole_reader(node, users, outputs)
         if not after or function_name(after[0]) is None:
             break
         node = after[0]

@@ -41,7 +41,9 @@ class DimNames:
         """Return the dimension that the file calls ``text``."""
         if text not in self._by_text:
             short = len(text) <= _LONGEST
-            parsed = _parse(text, self._renamed) if short else None
+            parsed = self._renamed.get(text)  # such as `DynamicDimension.0`
+            if parsed is None and short:
+                parsed = _parse(text, self._renamed)
             # A number given as a name is a symbol: the file does not fix the extent.
             dim = parsed if isinstance(parsed, Poly) else self.fresh(text)
             self._by_text[text] = dim

@@ -29,6 +29,9 @@ _LIMIT = 512
 _PLANS, _SECONDS = 6, 0.1
 #: The identifier of the first operand of a graph; those of the others follow.
 _FIRST_UID = 1
+#: Numerical notes of plans that are never taken: some round float32 operands to
+#: float16, so that numbers above 65504 become infinite, and some sum in float16.
+_INEXACT = ("DOWN_CONVERT_INPUTS", "REDUCED_PRECISION_REDUCTION")
 
 
 class Convolution:
@@ -52,7 +55,7 @@ class Convolution:
         self.library, self.layout = cudnn(), layout
         self._device, self._plans = device, list[int]()
         is_exact = dtype == np.float32 and not Cuda(device).tf32
-        self._key = None if is_exact else key
+        self._key = None if is_exact or key is None else (_INEXACT, key)
         if not self._restore():
             self._build(dtype, build, is_exact)
         self._size = self.graph.get_workspace_size()
@@ -78,6 +81,7 @@ class Convolution:
     ) -> None:
         """Build the graph from its operations, with one plan or several."""
         types, modes = self.library.data_type, self.library.heur_mode
+        notes = (*_INEXACT, "TENSOR_CORE") if is_exact else _INEXACT
         graph = self.graph = self.library.pygraph(
             handle=cudnn_handle(self._device, 0),
             io_data_type=getattr(types, TYPES[dtype]),
@@ -91,8 +95,9 @@ class Convolution:
         graph.validate()
         graph.build_operation_graph()
         graph.create_execution_plans([modes.A, modes.FALLBACK])
-        if is_exact:
-            graph.deselect_numeric_notes([self.library.numerical_note.TENSOR_CORE])
+        graph.deselect_numeric_notes(
+            [getattr(self.library.numerical_note, note) for note in notes]
+        )
         graph.check_support()
         if self._key is None:
             graph.build_plans()
