@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 c1d5192e0a7656f523d4bbbed3b48116154d9632c7f851ee70868a2fecd5b0da
 # record sha256 c2dd01db1f50c819295ff2dc3583406dbade4d20a95a5504a8bb1b67e75973b2
-# body   sha256 d36ba82ffca3351774c5c30cc91943e2993334d3ac3fb954aba150648972a6fe
+# body   sha256 64aae838cd3f2b0455589c45eb8165f271515a6e60340e31db5db8a92b23fb1d
 """Net: series, start -> forecast.
 
 Outputs:
@@ -63,6 +63,4 @@ class Decoder(nn.Module):
         x, y = self.cell(out, (x, y))  # [batch, 4]
         out2 = self.out(x)  # [batch, 3]
         x, _ = self.cell(out2, (x, y))  # [batch, 4]
-        return ops.concat(
-            [out.unsqueeze(1), out2.unsqueeze(1), self.out(x).unsqueeze(1)], axis=1
-        )
+        return ops.stack([out, out2, self.out(x)], axis=1)

@@ -129,7 +129,7 @@ class _Gate:
         self.bound_names = rules.given.union(copied, *map(_bound_names, binders))
         self.bound_names |= set(_functions(nodes[:1], inside))
         self.imported = {n.asname or n.name for n in nodes if isinstance(n, ast.alias)}
-        #: Strings and names in allowed positions, by identity.
+        #: Strings, names and unpacked lists in allowed positions, by identity.
         self.placed: set[int] = set()
         self.members = member_attributes(inside)
 
@@ -273,9 +273,17 @@ class _Gate:
         named = isinstance(call, ast.Call) and _text_of(call.func) == _UNWRITTEN
         return "" if named and node.cause is None else "of something else"
 
+    def on_list(self, node: ast.List) -> str:
+        """Record the lists that are unpacked in this one, whose checks follow."""
+        unpacked = (one for one in node.elts if isinstance(one, ast.Starred))
+        names = (id(one) for one in unpacked if isinstance(one.value, ast.Name))
+        self.placed.update(names)
+        return ""
+
     def on_starred(self, node: ast.Starred) -> str:
-        is_generator = isinstance(node.value, ast.GeneratorExp)
-        return "" if is_generator else "of something else than modules made in a row"
+        if isinstance(node.value, ast.GeneratorExp) or id(node) in self.placed:
+            return ""
+        return "of something else than modules made in a row or a list in a list"
 
     def on_keyword(self, node: ast.keyword) -> str:
         return "" if node.arg else "**"

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from burn import Tensor
+import numpy as np
+
+from burn import Tensor, ops
+from burn.dtypes import is_float
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.scalar_operands import number_in
 from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
+from burn_ir.dim import Dim, Poly
 
 #: Placeholder for a value that is compared by its producer.
 _LEAF = "value"
+
+
+#: Placeholder for an integer that may depend on the number of the step.
+_NUMBER = "number"
+#: Largest integer that every float type represents, with all smaller ones.
+LARGEST_FLOAT = 256
 
 
 @dataclass(frozen=True)
@@ -23,41 +33,88 @@ class Shape:
     leaves: tuple[Tensor, ...]
     #: The path of the called module.
     path: Path = ()
+    #: The integers of indices and slices, and those in literal operands.
+    numbers: tuple[int, ...] = ()
+
+
+@dataclass
+class _Operands:
+    """The computed tensors and the integers among the operands of a statement."""
+
+    leaves: list[Tensor] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
 
 
 def shape_of(statement: Statement) -> Shape | None:
     """Return the comparison shape of a statement; None if it has blocks."""
-    leaves: list[Tensor] = []
+    found = _Operands()
     count = len(statement.targets)
     if isinstance(statement, ModuleCall):
-        key: Hashable = (count, _frozen(statement.args, leaves))
+        key: Hashable = (count, _frozen(statement.args, found))
+        leaves, numbers = tuple(found.leaves), tuple(found.numbers)
         if statement.visit:  # a visit does not step through its list
-            return Shape((key, statement.path), tuple(leaves))
-        return Shape(key, tuple(leaves), statement.path)
+            return Shape((key, statement.path), leaves, (), numbers)
+        return Shape(key, leaves, statement.path, numbers)
     if isinstance(statement, Apply):
-        static = tuple((k, _frozen(v, leaves)) for k, v in statement.static.items())
-        args = _frozen(statement.args, leaves)
-        return Shape((id(statement.primitive), count, args, static), tuple(leaves))
+        static = tuple((k, _frozen(v, found)) for k, v in statement.static.items())
+        args = _frozen(statement.args, found, is_index(statement))
+        key = (id(statement.primitive), count, args, static)
+        return Shape(key, tuple(found.leaves), (), tuple(found.numbers))
     return None
 
 
-def _frozen(value: Any, leaves: list[Tensor]) -> Hashable:
-    """Return a hashable key of ``value``; computed tensors are added to ``leaves``."""
+def is_index(statement: Apply) -> bool:
+    """Return whether the integers of a call select elements: ``x[:, 3]``."""
+    return statement.primitive is ops.getitem
+
+
+def _frozen(value: Any, found: _Operands, indexed: bool = False) -> Hashable:
+    """Return a hashable key of ``value``; add tensors and indices to ``found``."""
     if isinstance(value, Tensor):
+        number = integer_in(value.data)
+        if number is not None:
+            found.numbers.append(number)
+            return _NUMBER, str(value.data.dtype), value.data.shape
         written = _written(value.data)
         if written is None:
-            leaves.append(value)
+            found.leaves.append(value)
             return _LEAF
         return written
     if isinstance(value, list | tuple):
         kind = "list" if isinstance(value, list) else "tuple"
-        return kind, tuple(_frozen(item, leaves) for item in value)
+        return kind, tuple(_frozen(item, found, indexed) for item in value)
     if isinstance(value, slice):
-        parts = (value.start, value.stop, value.step)
-        return "slice", tuple(_frozen(part, leaves) for part in parts)
+        return "slice", _frozen_slice(value, found, indexed)
+    if indexed and type(value) is int:
+        found.numbers.append(value)
+        return _NUMBER
     if isinstance(value, Hashable):
         return type(value).__name__, repr(value) if _is_float(value) else value
     return type(value).__name__, repr(value)
+
+
+def _frozen_slice(value: slice, found: _Operands, indexed: bool) -> Hashable:
+    """Return the keys of the parts of a slice; ``[:3]`` is ``[0:3]``."""
+    start = value.start
+    if indexed and start is None and value.step is None and type(value.stop) is int:
+        start = 0
+    step = _frozen(value.step, found)
+    return _frozen(start, found, indexed), _frozen(value.stop, found, indexed), step
+
+
+def integer_in(symbol: Symbol) -> int | None:
+    """Return the integer of a literal operand, or None for other operands.
+
+    A small one may be the value of a float, which represents it exactly.
+    """
+    number = number_in(symbol)
+    if number is None or isinstance(number, Poly | np.bool_):
+        return None
+    if is_float(number.dtype):
+        is_exact = abs(number) <= LARGEST_FLOAT and number == int(number)
+        is_exact = is_exact and not (number == 0 and np.signbit(number))
+        return int(number) if is_exact else None
+    return int(number)
 
 
 def _is_float(value: Any) -> bool:
@@ -77,27 +134,62 @@ def _written(symbol: Symbol) -> Hashable:
 
 
 def rebuilt(
-    statement: Apply | ModuleCall, leaves: Sequence[Tensor], targets: list[Symbol]
+    statement: Apply | ModuleCall,
+    leaves: Sequence[Tensor],
+    targets: list[Symbol],
+    numbers: Sequence[Dim] = (),
 ) -> Apply | ModuleCall:
-    """Return ``statement`` with other operands ``leaves`` and other ``targets``."""
-    given = iter(leaves)
+    """Return ``statement`` with other operands ``leaves`` and other ``targets``.
+
+    ``numbers`` replaces its integers, if they depend on the number of the step.
+    """
+    fill = _Filling(iter(leaves), iter(numbers) if numbers else None)
     if isinstance(statement, ModuleCall):
-        args = _filled(statement.args, given)
+        args = fill.filled(statement.args)
         return replace(statement, args=args, targets=targets)
-    static = {k: _filled(v, given) for k, v in statement.static.items()}
-    args = _filled(statement.args, given)
+    static = {k: fill.filled(v) for k, v in statement.static.items()}
+    args = fill.filled(statement.args, is_index(statement))
     return replace(statement, args=args, static=static, targets=targets)
 
 
-def _filled(value: Any, leaves: Iterator[Tensor]) -> Any:
-    if isinstance(value, Tensor):
-        return next(leaves) if _written(value.data) is None else value
-    if isinstance(value, list | tuple):
-        return type(value)(_filled(item, leaves) for item in value)
-    if isinstance(value, slice):
-        parts = (value.start, value.stop, value.step)
-        return slice(*(_filled(part, leaves) for part in parts))
-    return value
+@dataclass(frozen=True)
+class _Filling:
+    """The operands that replace those of a statement, in the order of its shape."""
+
+    leaves: Iterator[Tensor]
+    numbers: Iterator[Dim] | None
+
+    def filled(self, value: Any, indexed: bool = False) -> Any:
+        if isinstance(value, Tensor):
+            return self.tensor(value)
+        if isinstance(value, list | tuple):
+            return type(value)(self.filled(item, indexed) for item in value)
+        if isinstance(value, slice):
+            step = self.filled(value.step)
+            start = value.start
+            first = indexed and start is None and step is None
+            if first and type(value.stop) is int:
+                start = self.number(0) or None
+            else:
+                start = self.filled(start, indexed)
+            return slice(start, self.filled(value.stop, indexed), step)
+        if indexed and type(value) is int:
+            return self.number(value)
+        return value
+
+    def tensor(self, value: Tensor) -> Tensor:
+        number = integer_in(value.data)
+        if number is not None:
+            other = self.number(number)
+            if not isinstance(other, Poly):
+                return value
+            contents = np.full(value.data.shape, other, object)
+            known = value.data.type.with_known(contents)
+            return Tensor(Symbol(known), value.backend)
+        return next(self.leaves) if _written(value.data) is None else value
+
+    def number(self, value: int) -> Dim:
+        return value if self.numbers is None else next(self.numbers)
 
 
 def varied(one: Path, other: Path) -> int | None:

@@ -1,7 +1,8 @@
-"""Detection of equal steps over the members of a list in a block.
+"""Detection of equal steps in a block: over the members of a list, or rounds.
 
-Steps are compared by their exact data flow: each operand must come from the same
-position in the step, from the same position in the previous step, or from outside.
+A round calls the same modules as the one before it; its indices may depend on its
+number. Steps are compared by their exact data flow: each operand must come from the
+same position in the step, from the same position in the previous step, or from outside.
 """
 
 from __future__ import annotations
@@ -19,11 +20,16 @@ from burn_ir.containers import python_type
 LONGEST_LEAD = 8
 #: Minimum steps of a loop over part of a list, unless it leaves out only one.
 FEWEST_OF_PART = 3
+#: Minimum rounds of a loop without a list.
+FEWEST_ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Run:
-    """Equal steps: statements from ``start`` on, ``count`` times ``period``."""
+    """Equal steps: statements from ``start`` on, ``count`` times ``period``.
+
+    ``path`` is that of the list; the steps without one are rounds.
+    """
 
     path: Path
     start: int
@@ -53,6 +59,11 @@ class Steps:
         runs = [run for run in runs if self._typed(run)]
         runs.sort(key=lambda run: (-run.count * run.period, run.start))
         yield from runs
+
+    def rounds(self, start: int, period: int, most: int) -> list[Run]:
+        """Return the runs of rounds from ``start`` on, at a distance of ``period``."""
+        runs = self._equal((), start, period, most)
+        return [run for run in runs if run.count >= FEWEST_ROUNDS]
 
     def _even(self, path: Path) -> list[tuple[int, int, int]]:
         """Return (first index, distance, count) of equally spaced member calls."""
@@ -87,7 +98,7 @@ class Steps:
         runs: list[Run] = []
         before: Hashable = None
         for step in range(most - 1):
-            flow = self._flow(start + step * period, period)
+            flow = self._flow(start + step * period, period, bool(path))
             if flow is not None and flow == before:
                 run = runs.pop()
                 runs.append(Run(path, run.start, period, run.count + 1))
@@ -96,8 +107,12 @@ class Steps:
             before = flow
         return runs
 
-    def _flow(self, start: int, period: int) -> Hashable:
-        """Return the data-flow key of the step after the one at ``start``, or None."""
+    def _flow(self, start: int, period: int, over_list: bool) -> Hashable:
+        """Return the data-flow key of the step after the one at ``start``, or None.
+
+        Integers are equal in the steps over a list. In rounds, their differences
+        are part of the key.
+        """
         if start + 2 * period > len(self.statements):
             return None
         flows = []
@@ -114,7 +129,10 @@ class Steps:
             sources = self._sources(one, other, start, period)
             if axis is None or sources is None or kinds[0] != kinds[1]:
                 return None
-            flows.append((axis, sources))
+            if one.numbers != other.numbers if over_list else axis >= 0:
+                return None
+            pairs = zip(one.numbers, other.numbers, strict=True)
+            flows.append((axis, sources, tuple(new - old for old, new in pairs)))
         return tuple(flows)
 
     def _sources(

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 from burn_import.codegen.containers.containers import Containers
+from burn_import.codegen.loops.demand_order import order_by_demand
 from burn_import.codegen.loops.equal_steps import Steps
+from burn_import.codegen.loops.new_axes import join_new_axes
+from burn_import.codegen.loops.periods import find_rounds, first_round
 from burn_import.codegen.loops.rerolled_loop import Common, Rolled, rolled
 from burn_import.codegen.loops.schedules import schedules
 from burn_import.codegen.loops.sequential_calls import chain_up
@@ -20,6 +24,9 @@ from burn_import.provenance.path_segments import Path
 from burn_import.tracing.extents import Extents, MissingExtent
 from burn_import.tracing.identifiers import Namespace
 from burn_import.tracing.trace import Block, Members, ModuleCall, Repetition
+
+#: Minimum statements of a block, and words that a loop saves, for rounds.
+LEAST_STATEMENTS, LEAST_SAVING = 6, 12
 
 
 def roll_up(
@@ -30,7 +37,9 @@ def roll_up(
     ``nouns`` are names of values; those of the loop bodies are added.
     """
     drop_unread(trace)
-    _Rolls(trace, containers, Common(nouns)).roll(trace.body)
+    rolls = _Rolls(trace, containers, Common(nouns))
+    rolls.roll(trace.body)
+    rolls.roll_rounds(trace.body)
 
 
 class _Rolls:
@@ -57,6 +66,36 @@ class _Rolls:
                 for members in statement.members:
                     self.limit(statement.body, members)
 
+    def roll_rounds(self, block: Block) -> None:
+        """Reroll the rounds of ``block`` and of the bodies of its loops over lists."""
+        join_new_axes(block)
+        while self.replace_best(block, self.rounds(block)):
+            pass
+        for statement in block.statements:
+            if isinstance(statement, Repetition) and statement.members:
+                self.roll_rounds(statement.body)
+
+    def rounds(self, block: Block) -> list[Rolled]:
+        """Return loops over the rounds in ``block`` that are worth their lines."""
+        statements = block.statements
+        if len(statements) < LEAST_STATEMENTS:
+            return []
+        steps = Steps(statements, self.containers)
+        loops = list(self.round_loops(steps, block.results))
+        first = first_round(steps.shapes)
+        if first is not None:
+            context = (statements, block.results, steps.shapes)
+            for ordered in order_by_demand(*context, first):
+                steps = Steps(ordered, self.containers)
+                loops += self.round_loops(steps, block.results)
+        return [loop for loop in loops if loop.saving >= LEAST_SAVING]
+
+    def round_loops(self, steps: Steps, results: list[Any]) -> Iterator[Rolled]:
+        """Yield loops over rounds of statements in their order."""
+        for run in find_rounds(steps):
+            context = (steps.shapes, self.containers, self.common)
+            yield from rolled(steps.statements, results, run, *context)
+
     def limit(self, block: Block, outer: Members) -> None:
         """Clear the counts of inner lists that vary between members of ``outer``."""
         depth = len(outer.path) + 1
@@ -78,10 +117,12 @@ class _Rolls:
 
     def rolls(self, block: Block, path: Path) -> bool:
         """Replace steps through the list by the best loop; return if any was."""
+        return self.replace_best(block, list(self.candidates(block, path)))
+
+    def replace_best(self, block: Block, loops: list[Rolled]) -> bool:
+        """Replace the statements by the first of the best loops that can be written."""
         before = block.statements
-        loops = list(self.candidates(block, path))
-        loops.sort(key=lambda loop: -loop.saving)
-        for loop in loops:
+        for loop in sorted(loops, key=lambda loop: -loop.saving):
             block.statements = loop.statements
             if self.written():
                 return True

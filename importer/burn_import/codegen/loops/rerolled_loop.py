@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 from burn import Tensor, ops
@@ -17,6 +18,7 @@ from burn_import.tracing.identifiers import plural
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_import.tracing.statements import common_type, reads, symbols_in
 from burn_import.tracing.trace import (
+    CHANGING,
     Apply,
     Block,
     Members,
@@ -27,7 +29,7 @@ from burn_import.tracing.trace import (
     Tracer,
 )
 from burn_ir.containers import sequence_of
-from burn_ir.dim import symbol
+from burn_ir.dim import Dim, Poly, symbol
 
 #: Noun of collected values without a name.
 UNNAMED = "state"
@@ -43,6 +45,11 @@ class Common:
     """
 
     nouns: dict[str, str]
+    _counters: Iterator[int] = field(default_factory=count)
+
+    def counter(self) -> Poly:
+        """Return the symbol of the number of a round, a new one for each loop."""
+        return symbol(f"?round_of_{next(self._counters)}")
 
     def noun(self, symbols: Sequence[Symbol]) -> str:
         """Return the noun of all symbols, without numbers; "" if they differ."""
@@ -100,8 +107,11 @@ class _Rolling:
         common: Common,
     ) -> None:
         self.statements = statements
+        self.results = results
         self.common = common
         self.run = run
+        #: The number of the round, from 0 on.
+        self.counter = common.counter() if not run.path else CHANGING
         self.shapes = shapes
         self.containers = containers
         self.tracer = Tracer()
@@ -114,7 +124,7 @@ class _Rolling:
         #: The slots that the next step reads.
         self.carried = set(self.sources())
         #: The steps whose result is read after the loop, by slot.
-        self.read = self.read_outside(results)
+        self.read = self.read_outside()
         #: The body's symbol for each slot.
         self.inside: dict[Place, Symbol] = {}
         #: Carried values and their initial values, by slot and initial symbol.
@@ -140,10 +150,10 @@ class _Rolling:
                     carried.append((at, index))
         return carried
 
-    def read_outside(self, results: Sequence[Any]) -> dict[Place, list[int]]:
+    def read_outside(self) -> dict[Place, list[int]]:
         """Return the steps whose result is read after the loop, by slot."""
         after = {s for one in self.statements[self.end :] for s in reads(one)}
-        after.update(symbols_in(list(results)))
+        after.update(symbols_in(list(self.results)))
         steps_read: dict[Place, list[int]] = {}
         for target, (at, index) in self.maker.items():
             if target in after:
@@ -183,9 +193,14 @@ class _Rolling:
                 return None
             body.statements.append(statement)
         lists = self.lists()
-        loop = self.loop(body, lists)
-        taken = [one for slot in lists for one in self.taken(slot, lists[slot])]
         rest = [self.with_lists(s, lists) for s in self.statements[self.end :]]
+        if not self.run.path and self.items:
+            return None
+        loop = self.loop(body, lists)
+        later = {symbol for one in rest for symbol in reads(one)}
+        later.update(symbols_in(list(self.results)))
+        taken = [one for slot in lists for one in self.taken(slot, lists[slot])]
+        taken = [one for one in taken if later.intersection(one.targets)]
         statements = [*self.statements[: self.run.start], loop, *taken, *rest]
         return Rolled(statements, self.saving(loop, len(taken)))
 
@@ -232,7 +247,15 @@ class _Rolling:
             target.type = common_type(results)
             target.name = self.common.name(results)
             self.inside[offset, index] = target
-        return rebuilt(first, leaves, targets)
+        return rebuilt(first, leaves, targets, self.numbers(offset))
+
+    def numbers(self, offset: int) -> list[Dim]:
+        """Return the integers of a statement in terms of the number of the round."""
+        at = self.run.start + offset
+        one, other = self.shapes[at], self.shapes[at + self.run.period]
+        assert one is not None and other is not None
+        pairs = zip(one.numbers, other.numbers, strict=True)
+        return [a if a == b else self.counter * (b - a) + a for a, b in pairs]
 
     def symbols_at(self, slot: Place) -> list[Symbol]:
         """Return the symbols at one slot in all steps."""
@@ -294,11 +317,11 @@ class _Rolling:
         body.results = [Tensor(self.inside[p], self.tracer) for p in following]
         members = []
         for path, first in members_of(self.run, self.shapes):
-            count = self.containers.length(path)
-            members.append(Members(path, first, first + self.run.count, count))
+            length = self.containers.length(path)
+            members.append(Members(path, first, first + self.run.count, length))
         return Repetition(
-            None,
-            symbol("?step"),
+            None if members else self.run.count,
+            self.counter,
             [start for _, start in self.state.values()],
             [state for state, _ in self.state.values()],
             body,
@@ -326,15 +349,32 @@ class _Rolling:
         """Return a statement that reads collected lists for equal list operands."""
         if not isinstance(of, Apply) or not lists:
             return of
-        whole = {
-            tuple(self.symbols_at(slot)): collected for slot, collected in lists.items()
-        }
         args = []
         for arg in of.args:
-            plain = isinstance(arg, list) and all(isinstance(a, Tensor) for a in arg)
-            source = whole.get(tuple(a.data for a in arg)) if plain else None
-            args.append(arg if source is None else Tensor(source, self.tracer))
+            is_plain = isinstance(arg, list) and all(
+                isinstance(one, Tensor) for one in arg
+            )
+            args.append(self.with_list(arg, lists) if is_plain else arg)
         return Apply(of.primitive, tuple(args), of.static, of.targets, of.origin)
+
+    def with_list(self, values: list[Tensor], lists: Mapping[Place, Symbol]) -> Any:
+        """Return a list operand that is, or contains, a collected list.
+
+        Rounds alone become part of a longer list: ``[first, *rounds]``.
+        """
+        symbols = [value.data for value in values]
+        for slot, collected in lists.items():
+            steps = self.symbols_at(slot)
+            if symbols == steps:
+                return Tensor(collected, self.tracer)
+            if self.run.path or steps[0] not in symbols:
+                continue
+            first = symbols.index(steps[0])
+            end = first + len(steps)
+            if symbols[first:end] == steps:
+                rounds = Tensor(collected, self.tracer)
+                return [*values[:first], rounds, *values[end:]]
+        return values
 
 
 def _is_weight(value: Symbol) -> bool:

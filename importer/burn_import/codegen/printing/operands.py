@@ -26,6 +26,7 @@ from burn_import.tracing.scalar_operands import (
     number_in,
 )
 from burn_import.tracing.trace import Symbol
+from burn_ir.containers import SequenceType
 from burn_ir.dim import Poly
 from burn_ir.errors import UnsupportedModel
 
@@ -75,7 +76,7 @@ class OperandRenderer(BurnSource):
         """Return an operand as a tensor, or as a Python number from a ``lower``."""
         if isinstance(arg, list):
             items = [self.data(item, lists) for item in arg]
-            text = ", ".join(item.text for item in items)
+            text = ", ".join(map(_element, arg, items))
             return Expression(f"[{text}]", ATOM, merge(items))
         if not isinstance(arg, Tensor):
             return self.host(arg)
@@ -104,7 +105,7 @@ class OperandRenderer(BurnSource):
     def items(self, values: Any) -> Expression:
         """Return a list of tensors."""
         items = [self.value(item) for item in values]
-        text = ", ".join(item.text for item in items)
+        text = ", ".join(map(_element, values, items))
         return Expression(f"[{text}]", ATOM, merge(items))
 
     def strings(self, array: np.ndarray[Any, Any]) -> Expression:
@@ -167,3 +168,9 @@ class OperandRenderer(BurnSource):
         if "math." in text:
             self.modules.add("math")
         return atom(text)
+
+
+def _element(value: Any, source: Expression) -> str:
+    """Return the source of an element of a list; a list in it is unpacked."""
+    value_type = value.data.type if isinstance(value, Tensor) else None
+    return f"*{source.text}" if isinstance(value_type, SequenceType) else source.text

@@ -1,0 +1,151 @@
+"""Statements that an exporter printed once per round become a loop."""
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pytest
+
+from burn import ops
+from burn.dtypes import float32
+from burn_import.codegen.containers.containers import Containers, Holders
+from burn_import.codegen.loops.reroll import roll_up
+from burn_import.codegen.trace.function import FunctionTrace
+from burn_import.tracing.identifiers import Namespace
+from burn_import.tracing.trace import Apply, Block, Repetition, Symbol, Tracer
+from burn_ir.types import Type
+from tests.importer.looped import check, normal
+
+WEIGHTS = {"w": normal(4, 4) / 2, "u": normal(4, 4, seed=3) / 2}
+FEEDS = [{"x": normal(n, 6, 4), "h": normal(n, 4)} for n in (1, 3)]
+ONE = "one = Constant <value = int64[1] {1}> ()"
+
+
+def scan(count: int, changed: dict[int, str] | None = None) -> list[str]:
+    """The nodes of ``h = tanh(x[:, t] @ w + h @ u)``; some additions are replaced."""
+    lines = [ONE]
+    for t in range(count):
+        before = f"h{t - 1}" if t else "h"
+        operator = (changed or {}).get(t, "Add")
+        lines += [
+            f"i{t} = Constant <value = int64 {{{t}}}> ()",
+            f"x{t} = Gather <axis = 1> (x, i{t})",
+            f"a{t} = MatMul (x{t}, w)",
+            f"b{t} = MatMul ({before}, u)",
+            f"c{t} = {operator} (a{t}, b{t})",
+            f"h{t} = Tanh (c{t})",
+            f"e{t} = Unsqueeze (h{t}, one)",
+        ]
+    return lines
+
+
+def source(folder: Path, lines: list[str], result: str) -> str:
+    """The body of the generated module, which agrees with onnxruntime."""
+    inputs, outputs = "float[n, 6, 4] x, float[n, 4] h", f"float[n, m, 4] {result}"
+    text = "\n".join(lines)
+    graph = f"agraph ({inputs}) => ({outputs}) {{\n{text}\n}}"
+    return check(folder, graph, *FEEDS, weights=WEIGHTS)
+
+
+def stacked(order: list[int]) -> str:
+    return f"ys = Concat <axis = 1> ({', '.join(f'e{t}' for t in order)})"
+
+
+def test_states_are_collected(tmp_path: Path) -> None:
+    text = source(tmp_path, [*scan(6), stacked([*range(6)])], "ys")
+    assert "for i in range(6):" in text
+    assert "h = ops.tanh(self.linear(x[:, i]) + self.linear_2(h))" in text
+    assert "hidden_states.append(h)" in text
+    assert "ops.stack(hidden_states, axis=1)" in text
+
+
+def test_slices_before_all_rounds_are_read_in_each(tmp_path: Path) -> None:
+    lines = scan(6)
+    slices = [one for one in lines if one[0] in "ix"]
+    rest = [one for one in lines if one not in slices]
+    text = source(tmp_path, [*slices, *rest, stacked([*range(6)])], "ys")
+    assert "for i in range(6):" in text
+    assert "self.linear(x[:, i])" in text
+
+
+def test_other_first_round_stays_before_the_loop(tmp_path: Path) -> None:
+    text = source(tmp_path, [*scan(6, {0: "Mul"}), stacked([*range(6)])], "ys")
+    assert "for i in range(5):" in text
+    assert "x[:, i + 1]" in text
+    assert "*" in text.partition("for i in range")[0]
+
+
+def test_other_last_round_stays_after_the_loop(tmp_path: Path) -> None:
+    text = source(tmp_path, [*scan(6, {5: "Mul"}), stacked([*range(6)])], "ys")
+    assert "for i in range(5):" in text
+    assert "x[:, 5]" in text.partition("for i in range")[2]
+
+
+def test_other_order_of_collected_values(tmp_path: Path) -> None:
+    text = source(tmp_path, [*scan(6), stacked([1, 0, 2, 3, 4, 5])], "ys")
+    assert "[hidden_states[1], hidden_states[0], hidden_states[2]" in flat(text)
+
+
+def flat(text: str) -> str:
+    """The text in one line."""
+    return " ".join(text.split()).replace("[ ", "[")
+
+
+@pytest.mark.parametrize("value", ["older", "twice"])
+def test_rounds_that_read_another_state(tmp_path: Path, value: str) -> None:
+    lines = scan(6)
+    for t in range(2, 6):
+        before = t - 2 if value == "older" else t % 2
+        at = lines.index(f"b{t} = MatMul (h{t - 1}, u)")
+        lines[at] = f"b{t} = MatMul (h{before}, u)"
+    source(tmp_path, [*lines, stacked([*range(6)])], "ys")
+
+
+def test_numbers_of_rounds(tmp_path: Path) -> None:
+    lines = [ONE]
+    for t in range(6):
+        lines += [
+            f"t{t} = Constant <value = float {{{2 * t + 1}.0}}> ()",
+            f"a{t} = Add ({f'h{t - 1}' if t else 'h'}, t{t})",
+            f"b{t} = Sin (a{t})",
+            f"c{t} = Softsign (b{t})",
+            f"h{t} = Tanh (c{t})",
+        ]
+    text = source(tmp_path, [*lines, "y = Unsqueeze (h5, one)"], "y")
+    assert "for i in range(" in text
+    assert "i * 2 + " in text
+
+
+def test_many_rounds_take_seconds() -> None:
+    count = 2_500
+    trace = recurrence(count)
+    begin = perf_counter()
+    roll_up(trace, Containers({}, Holders(Namespace())), {})
+    assert perf_counter() - begin < 20
+    (loop,) = trace.body.statements
+    assert isinstance(loop, Repetition)
+    assert loop.trips == count
+
+
+def recurrence(count: int) -> FunctionTrace:
+    """A function of four statements in each of ``count`` rounds."""
+    tracer, kind = Tracer(), Type(float32, (count, 4))
+    x, h = tracer.symbol(kind, "x"), tracer.symbol(Type(float32, (4,)), "h")
+    block = Block()
+    tracer.blocks.append(block)
+    state = h
+    for number in range(count):
+        item = call(tracer, ops.getitem, x, (number,))
+        total = call(tracer, ops.add, state, item)
+        scaled = call(tracer, ops.mul, total, item)
+        state = call(tracer, ops.tanh, scaled)
+    block.results = [state]
+    return FunctionTrace([x.data, h.data], block)
+
+
+def call(tracer: Tracer, primitive: Any, *args: Any) -> Any:
+    """Record a call whose result has four elements."""
+    result = tracer.symbol(Type(float32, (4,)), "")
+    symbol: Symbol = result.data
+    tracer.append(Apply(primitive, args, {}, [symbol]))
+    return result
