@@ -203,3 +203,11 @@ def test_what_follows_a_function_is_no_part_of_it(tmp_path: Path) -> None:
     source = module.read_text()
     assert source.count("def wave(x: Tensor) -> Tensor:") == 1
     assert "return ops.relu(wave(wave(x)))" in source
+
+
+def test_both_ends_of_a_range_are_positional(tmp_path: Path) -> None:
+    places = np.arange(1, 201)
+    proto = net([helper.make_node("Add", ["x", "p"], ["y"])], {"x": places}, p=places)
+    path = saved(tmp_path / "net.onnx", proto)
+    module, _ = generate(path, tmp_path)
+    assert "x + ops.arange(1, 201)" in module.read_text()
