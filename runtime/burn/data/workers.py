@@ -43,7 +43,7 @@ class Workers:
         def submit() -> None:
             indices = next(waiting, None)
             if indices is not None:
-                pending.append(pool.submit(_read, epoch, indices))
+                pending.append(_submit(pool, epoch, indices))
 
         try:
             for _ in range(self.count * AHEAD):
@@ -78,6 +78,17 @@ class Workers:
                 initargs=(self.source,),
             )
         return self._pool
+
+
+def _submit(pool: ProcessPoolExecutor, epoch: int, indices: Indices) -> Future[Any]:
+    """Return the future batch. If a worker ended, it fails when the batch is due: the
+    batches before it may have been read."""
+    try:
+        return pool.submit(_read, epoch, indices)
+    except BrokenProcessPool as error:
+        failed: Future[Any] = Future()
+        failed.set_exception(error)
+        return failed
 
 
 def _start(source: BatchSource) -> None:

@@ -1,5 +1,8 @@
 """Loaders: order by seed and epoch, workers, resume, shares of ranks, errors."""
 
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -7,6 +10,9 @@ import pytest
 
 import burn
 from burn import Autodiff, Cpu, Tensor, data
+from burn.data.dataset import Indices
+from burn.data.reading import BatchSource
+from burn.data.workers import Workers
 from tests.runtime.data.items import (
     Broken,
     Fatal,
@@ -139,6 +145,21 @@ def test_the_end_of_a_worker_is_an_error_and_the_next_loop_starts_new_ones() -> 
         with pytest.raises(RuntimeError, match="one of 1 workers of a loader ended"):
             list(loader)
         assert indices([next(iter(loader))]) == [[0, 1]]
+
+
+def test_a_batch_that_was_read_before_the_worker_ended_is_returned() -> None:
+    workers = Workers(1, BatchSource(Fatal(6), None, 0))
+
+    def batches() -> Iterator[Indices]:
+        yield from np.array([[0, 1], [2, 3]])
+        with suppress(BrokenProcessPool):  # the third batch comes after the worker
+            workers._started().submit(int).result()
+        yield np.array([4, 5])
+
+    read = workers.read(0, batches())
+    assert next(read)[0].tolist() == [0, 1]
+    with pytest.raises(RuntimeError, match="one of 1 workers of a loader ended"):
+        next(read)
 
 
 def test_ranks_share_every_batch() -> None:
