@@ -19,13 +19,15 @@ BATCH = symbol("batch")
         ((24, 1, 32), (24, 1, 4, 8), [24, -1, 4, 8]),
         ((BATCH, BATCH, 32), (BATCH, BATCH, 4, 8), [BATCH, BATCH, 4, 8]),
         ((1, BATCH, 32), (1, BATCH, 4, 8), [1, BATCH, 4, 8]),
-        ((6, 4, 8), (24, 8, 1), [24, 8, 1]),
+        ((6, 4, 8), (24, 8, 1), [-1, 8, 1]),
+        ((BATCH, 6, 4, 8), (BATCH, 24, 8), [BATCH, -1, 8]),
+        ((BATCH, 6, 4), (BATCH, 24), [BATCH, 24]),
         ((BATCH, 17, 32), (BATCH, 17, 4, -1), [BATCH, 17, 4, -1]),
         ((0, 17, 32), (0, 17, 4, 8), [0, 17, 4, 8]),
         ((17, 32), (17, 32), [17, 32]),
     ],
 )
-def test_the_last_number_that_is_kept_is_open(
+def test_a_number_that_is_kept_or_joins_axes_is_open(
     extents: Sequence[Dim], target: Sequence[Dim], expected: Sequence[Dim]
 ) -> None:
     assert with_open_size(target, extents) == expected

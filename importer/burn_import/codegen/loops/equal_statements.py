@@ -169,7 +169,8 @@ class _Filling:
             start = value.start
             first = indexed and start is None and step is None
             if first and type(value.stop) is int:
-                start = self.number(0) or None
+                begin = self.number(0)
+                start = None if type(begin) is int and begin == 0 else begin
             else:
                 start = self.filled(start, indexed)
             return slice(start, self.filled(value.stop, indexed), step)
