@@ -1,4 +1,4 @@
-"""Loop rerolling: equal steps over the members of a list become a loop.
+"""Loop rerolling: equal steps over the members of a list, or rounds, become a loop.
 
 A step reaches from the call of one member to the call of the next. Values from the
 previous step are carried; values from before the loop are invariant or one per step.
