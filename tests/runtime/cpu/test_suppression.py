@@ -1,5 +1,6 @@
 """Non-maximum suppression as a generated kernel."""
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 import burn
 from burn import ops
+from burn.backend.cpu.jit.machine import machine
 
 pytest.importorskip("llvmlite")
 
@@ -84,3 +86,15 @@ def test_boxes_of_other_types_are_numpys() -> None:
     first = model(boxes, scores).numpy().tolist()
     assert model(boxes, scores).numpy().tolist() == first
     assert first == ops.non_max_suppression(boxes, scores, 9, 0.5).numpy().tolist()
+
+
+def test_plans_compile_anew_with_another_machine() -> None:
+    """Code is not called after its machine is gone; only tests have several."""
+    given = boxes_of(1, 70, np.float32), RNG.random((1, 2, 70)).astype(np.float32)
+    model = burn.compile(lambda b, s: ops.non_max_suppression(b, s, 9, 0.5))
+    tensors = [burn.from_numpy(array) for array in given]
+    results = [model(*tensors).numpy().tolist() for _ in range(3)]
+    machine.cache_clear()
+    gc.collect()
+    results += [model(*tensors).numpy().tolist() for _ in range(3)]
+    assert results == [results[0]] * 6

@@ -66,6 +66,13 @@ class Machine:
                 code = self._codes[text] = self._load(text)
             return code
 
+    def function(self, text: str) -> Callable[[int], None]:
+        """Return the function of a source, of the address of its data.
+
+        It may be called while the machine lives.
+        """
+        return _plain_function(self.code(text).whole)
+
     def call(self, kernel: Kernel) -> tuple[Callable[[], Any], Any]:
         """Return a call that runs a kernel, and an object that must live as long."""
         code = self.code(kernel.text)
@@ -123,7 +130,7 @@ def machine() -> Machine:
         ) from error
 
 
-def _plain_function(address: int) -> Any:
+def _plain_function(address: int) -> Callable[[int], None]:
     # It takes less time than to give Python's lock away.
     return PYFUNCTYPE(None, c_void_p)(address)
 

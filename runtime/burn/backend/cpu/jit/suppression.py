@@ -1,6 +1,7 @@
 """Non-maximum suppression as a generated kernel."""
 
-from ctypes import PYFUNCTYPE, addressof, c_size_t, c_void_p
+from collections.abc import Callable
+from ctypes import addressof, c_size_t
 from functools import cache, partial
 from typing import Any
 
@@ -47,13 +48,16 @@ def _select_rows(
     return rows[: data[len(given)]].copy()
 
 
-@cache
-def _function(dtype: np.dtype[Any]) -> Any:
+def _function(dtype: np.dtype[Any]) -> Callable[[int], None]:
     """Return the machine code for boxes of ``dtype``; it takes a list of addresses
     and numbers, to which it appends the number of rows.
     """
-    code = machine().code(_TEXT.replace("FLOAT", TYPES[dtype]))
-    return PYFUNCTYPE(None, c_void_p)(code.whole)
+    return machine().function(_source(dtype))
+
+
+@cache
+def _source(dtype: np.dtype[Any]) -> str:
+    return _TEXT.replace("FLOAT", TYPES[dtype])
 
 
 # Candidates are compared with all boxes that were kept before, whose sides and areas

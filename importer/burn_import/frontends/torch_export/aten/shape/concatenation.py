@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations as unordered_choices, combinations_with_replacement
+from math import prod
 
 import numpy as np
 
@@ -29,7 +30,6 @@ from burn_import.frontends.torch_export.builder import (
 )
 from burn_import.frontends.torch_export.registry import Rule, rule
 from burn_ir import UnsupportedModel
-from burn_ir.dim import unnamed
 
 Sizes = Sequence[int | Value]
 
@@ -232,7 +232,8 @@ def repeat_interleave_each(
 def roll(g: Builder, self: Value, shifts: Sizes, dims: Sequence[int] = ()) -> Value:
     if dims:
         return _rolled(g, self, shifts, dims)
-    flat = replace(g.op("Reshape", self, [-1]), dims=(unnamed(),))
+    count = None if self.dims is None else (prod(self.dims),)
+    flat = replace(g.op("Reshape", self, [-1]), dims=count)
     return g.op("Reshape", _rolled(g, flat, shifts, [0]), g.op("Shape", self))
 
 
