@@ -78,8 +78,8 @@ nearest_interp nearest_interp_v2 p_norm pool2d pool3d reduce_max reduce_mean red
 reduce_prod reduce_sum relu6 reshape2 scale squeeze2 swish top_k_v2 transpose2
 unsqueeze2
 """
-#: Prefixes of the names that paddle2onnx gives to values.
-_FROM_PADDLE = ("p2o.", "helper.", "auto.cast.")
+#: Names that paddle2onnx gives to computed values.
+_FROM_PADDLE = re.compile(r"p2o\.|(helper|auto)\.[a-z]+\.\d+$")
 #: Authors' usual names of the main stream of data.
 _ANYTHING = frozenset(
     {"a", "b", "x", "y", "z", "out", "outs", "output", "outputs", "input", "inputs"}
@@ -117,7 +117,7 @@ def is_stream(word: str) -> bool:
 
 def chosen(name: str) -> str:
     """Return an identifier for a value whose name is not an exporter's, else ""."""
-    if name.startswith(_FROM_PADDLE):
+    if is_computed_by_paddle(name):
         return ""
     leaf = name.rpartition("/")[2].rpartition("::")[2].partition(":")[0]
     leaf = leaf.partition(".")[0]
@@ -127,6 +127,11 @@ def chosen(name: str) -> str:
     if len(word) > _LONGEST or re.fullmatch(r"[a-z]{0,2}\d+_?", word):
         return ""
     return "" if is_leftover(word) else word
+
+
+def is_computed_by_paddle(name: str) -> bool:
+    """Return whether a name is one of paddle2onnx for a computed value."""
+    return _FROM_PADDLE.match(name) is not None
 
 
 @lru_cache(maxsize=1 << 14)

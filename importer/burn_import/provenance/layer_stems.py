@@ -6,12 +6,16 @@ import os
 import re
 from collections.abc import Sequence
 
+from burn_import.provenance.exporter_names import is_computed_by_paddle
+
 #: Suffixes of weight names without dots.
 _WEIGHT = re.compile(r"(?i)[_/:.](w|weights?|kernel|filter)([_:]\d+)?(_deepcopy_\d+)?$")
 
 
 def common_stem(names: Sequence[str]) -> str:
-    """Return the common stem of a layer's weight names."""
+    """Return the common stem of a layer's weight names, "" if they have none."""
+    if any(map(is_computed_by_paddle, names)):
+        return ""
     stem = os.path.commonprefix(list(names))
     if len(names) == 1:
         stem, removed = _WEIGHT.subn("", stem)

@@ -7,16 +7,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from burn_import.provenance.exporter_names import is_leftover
+from burn_import.provenance.exporter_names import is_computed_by_paddle, is_leftover
 from burn_import.provenance.path_segments import Path
 from burn_ir.graph import Graph, Node, nested_nodes
 
 _DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
-#: Names of PaddlePaddle, whose dots separate no modules: ``conv2d_5.w_0`` is the weight
-#: of a layer, ``p2o.pd_op.reshape.0.0`` a computed array.
-_PADDLE = re.compile(
-    r"^p2o\.|^(helper|auto)\.[a-z]+\.\d+$|\.[wb]_\d+(_deepcopy_\d+)?$|\.tmp_\d+$"
-)
+#: The end of PaddlePaddle's names, whose dot separates no modules: ``conv2d_5.w_0`` is
+#: the weight of a layer.
+_PADDLE = re.compile(r"\.[wb]_\d+(_deepcopy_\d+)?$|\.tmp_\d+$")
 #: The suffix of exporters for the scope of a repeated module call.
 _AGAIN = re.compile(r"_\d+")
 #: Names of exporters for converted constants and for literals.
@@ -27,7 +25,9 @@ _LIFTED = re.compile(r"(c_|_)?(lifted_tensor|tensor_constant)_?\d*")
 
 def is_dotted(name: str) -> bool:
     """Return whether a name is a dotted path of attributes, as PyTorch's keys are."""
-    return _DOTTED.match(name) is not None and _PADDLE.search(name) is None
+    if _PADDLE.search(name) or is_computed_by_paddle(name):
+        return False
+    return _DOTTED.match(name) is not None
 
 
 def is_key(producer: str, name: str) -> bool:

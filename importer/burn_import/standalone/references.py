@@ -127,8 +127,7 @@ class _Walk(ast.NodeVisitor):
         for item in annotations:
             if item is not None:
                 self.on_annotation(item)
-        assigned = set(_assigned_names(inside)) - _globals(inside)
-        self.enter({a.arg for a in every} | assigned, inside)
+        self.enter({a.arg for a in every} | set(_assigned_names(inside)), inside)
 
     def on_annotation(self, node: ast.expr) -> None:
         """Record the globals in a type, whose operators compute nothing."""
@@ -211,14 +210,6 @@ def _targets(nodes: Iterable[ast.AST]) -> set[str]:
         for node in nodes
         for inner in ast.walk(node)
         if isinstance(inner, ast.Name)
-    }
-
-
-def _globals(nodes: Iterable[ast.AST]) -> set[str]:
-    """Return the names that ``global`` statements declare."""
-    inner = (each for node in nodes for each in ast.walk(node))
-    return {
-        name for each in inner if isinstance(each, ast.Global) for name in each.names
     }
 
 

@@ -19,8 +19,6 @@ _ANY_ARRAY = frozenset(
 _AFTER_NUMBER = re.compile(r"(?<=\d)_(?=[A-Za-z])")
 #: The fewest layers of a prefix that is a module, which another prefix repeats.
 _FEWEST_LAYERS = 2
-#: Prefixes of names by exporters of PyTorch and PaddlePaddle.
-_EXPORTERS = ("onnx", "p2o.", "helper.")
 #: The most segments and numbers of a name that are looked at.
 _MOST_SEGMENTS, _MOST_NUMBERS = 16, 8
 
@@ -48,7 +46,7 @@ def stem_paths(stems: Sequence[tuple[str, str]]) -> list[Path | None]:
 
 def _segments(stem: str) -> Segments:
     """Return the segments of a name; () if it is a number or an exporter's."""
-    is_name = len(stem) > 1 and stem[0].isalpha() and not stem.startswith(_EXPORTERS)
+    is_name = len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx")
     return tuple(stem.split("/", _MOST_SEGMENTS)) if is_name else ()
 
 

@@ -14,7 +14,7 @@ from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 
 #: The fewest bytes of a float that represents all positions of an axis.
-WIDTH = 4
+FEWEST_BYTES = 4
 
 
 def float_ranges(graph: Graph) -> Graph:
@@ -52,6 +52,6 @@ def _counted(node: Node, flow: Dataflow) -> Node | None:
         return None
     cast, dtype = flow.made_by(limit, "Cast"), flow.graph.type(node.output)
     count = None if cast is None else flow.graph.type(cast.inputs[0])
-    if count is None or dtype is None or dtype.dtype.itemsize < WIDTH:
+    if count is None or dtype is None or dtype.dtype.itemsize < FEWEST_BYTES:
         return None
     return cast if count.known is not None and is_integer(count.dtype) else None
