@@ -4,6 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
+from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.module.repeated_sequences import with_sequence_classes
 from tests.importer.looped import check, normal, parsed
 from tests.importer.onnx_files import saved
 from tests.modules import Array, generate, import_file
@@ -68,3 +70,36 @@ def test_another_activation_is_another_sequence(tmp_path: Path) -> None:
     text, weights = model([*THREE[:2], (6, 8, "Sigmoid")])
     source = check(tmp_path, text, {"v0": normal(2, 3, 5, 5)}, weights=weights)
     assert "(nn.Sequential):" not in source
+
+
+def blocks(*constructors: str) -> list[ClassText]:
+    """Classes with a sequence that reads the parameter ``features``."""
+    field = (
+        "self.mlp = nn.Sequential(nn.Linear(features, 4 * features), ops.relu, "
+        "nn.Linear(4 * features, features))"
+    )
+    return [
+        ClassText(f"Block{number}", "", [field], constructor=constructor)
+        for number, constructor in enumerate(constructors)
+    ]
+
+
+def test_parameters_of_the_classes_around_are_passed_on() -> None:
+    *texts, mlp = with_sequence_classes(blocks(*[", features: int"] * 3))
+    assert [text.fields for text in texts] == [["self.mlp = Mlp(features)"]] * 3
+    assert (mlp.name, mlp.constructor) == ("Mlp", ", features: int")
+    assert mlp.steps.startswith("nn.Linear(features, 4 * features)")
+
+
+def test_parameters_of_several_types_are_not_passed_on() -> None:
+    texts = blocks(", features: int", ", features: int", ", features: float")
+    assert with_sequence_classes(texts) == texts
+
+
+def test_numbers_and_parameters_are_arguments() -> None:
+    texts = blocks(*[", features: int"] * 3)
+    for number, text in enumerate(texts):
+        text.fields = [text.fields[0].replace("4 * features", f"{8 * number + 8}")]
+    *texts, mlp = with_sequence_classes(texts)
+    assert texts[2].fields == ["self.mlp = Mlp(features, 24)"]
+    assert mlp.constructor.startswith(", features: int, ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,13 +64,15 @@ class Constructor:
         return "".join(f", {p.name}: {p.kind}" for p in self.parameters)
 
 
-def constructor(columns: Sequence[Column], fields: Sequence[Field]) -> Constructor:
-    """Return parameters that express all columns.
+def constructor(
+    columns: Sequence[Column], fields: Sequence[Field], taken: Iterable[str] = ()
+) -> Constructor:
+    """Return parameters that express all columns, with names that are not ``taken``.
 
     Raises:
         DifferError: there are too many, or one has several types.
     """
-    run = _Plan()
+    run = _Plan(taken)
     run.constructor.texts = [""] * len(columns)
     # What only some classes have may equal what all have.
     order = sorted(range(len(columns)), key=lambda at: _rank(columns[at]))
@@ -96,9 +98,9 @@ def constructor(columns: Sequence[Column], fields: Sequence[Field]) -> Construct
 
 
 class _Plan:
-    def __init__(self) -> None:
+    def __init__(self, taken: Iterable[str]) -> None:
         self.constructor = Constructor()
-        self.names = Namespace(["self"])
+        self.names = Namespace(["self", *taken])
         #: Parameters that only classes with a certain field get.
         self.only: dict[str, list[str]] = {}
         #: The first column with each source.

@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.merge.constructor_parameters import Constructor, constructor
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.init_fields import Column, slot, unite_fields
-from burn_import.tracing.identifiers import Namespace
+from burn_import.tracing.identifiers import Namespace, camel
 from burn_import.tracing.unparse import unparsed
 
 #: Minimum number and length of sequences that get a class.
@@ -24,20 +24,36 @@ FEWEST, SHORTEST = 3, 3
 SEQUENTIAL = "nn.Sequential"
 
 
+@dataclass(frozen=True)
+class _Use:
+    """A call that constructs a sequence, in the constructor of a class.
+
+    ``attribute`` is what the sequence is assigned to, "" inside of another list, and
+    ``parameters`` are those of the constructor with their types.
+    """
+
+    call: ast.Call
+    attribute: str
+    parameters: dict[str, str]
+
+
 def with_sequence_classes(texts: Sequence[ClassText]) -> list[ClassText]:
     """Return ``texts`` and a class for each frequent kind of sequence."""
     names = Namespace(text.name for text in texts)
     statements = [[ast.parse(line).body[0] for line in text.fields] for text in texts]
-    kinds: dict[tuple[str, ...], list[ast.Call]] = {}
-    for statement in (one for own in statements for one in own):
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Call) and _is_sequence(node):
-                outline = tuple(map(_outline, node.args))
-                kinds.setdefault(outline, []).append(node)
+    kinds: dict[tuple[str, ...], list[_Use]] = {}
+    for text, own in zip(texts, statements, strict=True):
+        parameters = _parameters(text.constructor)
+        for statement in own:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Call) and _is_sequence(node):
+                    outline = tuple(map(_outline, node.args))
+                    use = _Use(node, _assigned(statement, node), parameters)
+                    kinds.setdefault(outline, []).append(use)
     classes = []
-    for calls in kinds.values():
-        if len(calls) >= FEWEST:
-            classes += _merged_class(calls, names)
+    for uses in kinds.values():
+        if len(uses) >= FEWEST:
+            classes += _merged_class(uses, names)
     if not classes:
         return list(texts)
     rewritten = [
@@ -65,45 +81,91 @@ def _outline(step: ast.expr) -> str:
     return ast.unparse(step.func if isinstance(step, ast.Call) else step)
 
 
-def _merged_class(calls: list[ast.Call], names: Namespace) -> list[ClassText]:
-    """Return a common class of all ``calls``, and replace them by calls of it.
+def _parameters(constructor: str) -> dict[str, str]:
+    """Return the names of a constructor's parameters, with their types."""
+    function = ast.parse(f"def f(self{constructor}): ...").body[0]
+    assert isinstance(function, ast.FunctionDef)
+    arguments = [*function.args.args, *function.args.kwonlyargs]
+    return {a.arg: ast.unparse(a.annotation) for a in arguments if a.annotation}
 
-    Empty if they differ in more than numbers.
+
+def _assigned(statement: ast.stmt, call: ast.Call) -> str:
+    """Return the attribute to which a statement assigns ``call``, else ""."""
+    if not (isinstance(statement, ast.Assign) and statement.value is call):
+        return ""
+    (target,) = statement.targets
+    return target.attr if isinstance(target, ast.Attribute) else ""
+
+
+def _merged_class(uses: list[_Use], names: Namespace) -> list[ClassText]:
+    """Return a common class of all calls, and replace them by calls of it.
+
+    Parameters of the classes around them that all calls read become parameters of the
+    class. Empty if the calls differ in more than numbers.
     """
-    lines = [[f"self.steps = {ast.unparse(call)}"] for call in calls]
+    lines = [[f"self.steps = {ast.unparse(use.call)}"] for use in uses]
     columns: list[Column] = []
     try:
         (steps,) = unite_fields(lines, {}, columns)
-        init = constructor(columns, [])
+        read = _read(steps.text, uses)
+        init = constructor(columns, [], read)
     except DifferError:
         return []
-    name = names.unique(_name(steps.text))
-    for number, call in enumerate(calls):
+    name = names.unique(_name(steps.text, {use.attribute for use in uses}))
+    for number, use in enumerate(uses):
         made = ast.parse(init.call(name, number), mode="eval").body
         assert isinstance(made, ast.Call)
-        call.func, call.args, call.keywords = made.func, made.args, made.keywords
-    return [_class(name, steps.text, init)]
+        given: list[ast.expr] = [ast.Name(parameter, ast.Load()) for parameter in read]
+        use.call.func, use.call.keywords = made.func, made.keywords
+        use.call.args = [*given, *made.args]
+    return [_class(name, steps.text, init, read)]
 
 
-def _name(steps: str) -> str:
-    """Return a class name for a sequence of such steps."""
+def _read(steps: str, uses: list[_Use]) -> dict[str, str]:
+    """Return the parameters of the classes around that ``steps`` reads, with their
+    types.
+
+    Raises:
+        DifferError: a parameter has several types.
+    """
+    read: dict[str, str] = {}
+    for node in ast.walk(ast.parse(steps, mode="eval")):
+        name = node.id if isinstance(node, ast.Name) else ""
+        kinds = {use.parameters.get(name, "") for use in uses} - {""}
+        if len(kinds) > 1:
+            raise DifferError
+        if kinds:
+            read[name] = kinds.pop()
+    return read
+
+
+def _name(steps: str, attributes: set[str]) -> str:
+    """Return a class name for a sequence: that of its attribute, else of its layers."""
+    attribute, *others = sorted(attributes)
+    if not others and attribute.isalpha():
+        return camel(attribute)
     word = "Linear" if steps.startswith(f"{SEQUENTIAL}(nn.Linear") else "Conv"
     word = "Separable" if "groups=" in steps.partition(")")[0] else word
     has_norm = re.search(r"nn\.\w*Norm", steps) is not None
     return f"{word}Block" if has_norm else f"{word}Layers"
 
 
-def _class(name: str, text: str, init: Constructor) -> ClassText:
-    """Return the class whose constructor creates the steps in ``text``."""
+def _class(name: str, text: str, init: Constructor, read: dict[str, str]) -> ClassText:
+    """Return the class whose constructor creates the steps in ``text``.
+
+    ``read`` are its first parameters with their types.
+    """
     for number in reversed(range(len(init.texts))):
         text = text.replace(slot(number), init.texts[number])
     steps = text.removeprefix(f"{SEQUENTIAL}(").removesuffix(")")
+    signature = "".join(f", {name}: {kind}" for name, kind in read.items())
+    signature += init.signature
     return ClassText(
         name,
         "",
         [],
         base=SEQUENTIAL,
         steps=steps,
-        constructor=init.signature,
+        constructor=signature,
         modules={"ops"} if "ops." in steps else set(),
     )
