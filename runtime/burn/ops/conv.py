@@ -14,7 +14,14 @@ import numpy as np
 from burn.ops import bounds
 from burn.ops.depthwise import correlate_depthwise, depthwise, scatter_depthwise
 from burn.ops.reduction import sum as sum_
-from burn.ops.support import Array, accumulate, namespace, pair
+from burn.ops.support import (
+    Array,
+    accumulate,
+    namespace,
+    pair,
+    product,
+    product_into,
+)
 from burn.ops.window import (
     Extents,
     Padding,
@@ -331,7 +338,7 @@ def _grouped(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
         count = prod(block.shape[:-1])
         rows = columns[:, part, lines].reshape(groups, count, width)
         into = block.reshape(count, groups, channels // groups)
-        np.matmul(rows, matrix, out=into.transpose(1, 0, 2))
+        product_into(into.transpose(1, 0, 2), rows, matrix)
     return out
 
 
@@ -347,7 +354,7 @@ def _correlate(padded: Array, outer: Array, wins: Windows, groups: int) -> Array
         count = prod(block.shape[:-1])
         rows = columns[:, part, lines].reshape(groups, count, width)
         grad = block.reshape(count, groups, channels // groups)
-        total = total + np.matmul(grad.transpose(1, 2, 0), rows)
+        total = total + product(grad.transpose(1, 2, 0), rows)
     if batch == 0:
         total = namespace(padded).zeros((channels, width), padded.dtype)
     if taps_first and wins.taps > 1:
@@ -368,7 +375,7 @@ def _scatter(
         count = rows.shape[:-1]
         rows = rows.reshape(prod(count), groups, x.shape[-1] // groups)
         rows = rows.transpose(1, 0, 2)
-        terms = np.matmul(rows, matrix)
+        terms = product(rows, matrix)
         if taps_first:
             terms = terms.reshape(groups, *count, *wins.kernel, channels)
         else:

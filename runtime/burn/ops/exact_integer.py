@@ -1,7 +1,8 @@
 """Exact integer products, and layers with quantized operands.
 
 Integers are multiplied as float32 or float64, whichever represents every sum exactly,
-because BLAS is fast for these; the result is an integer.
+because BLAS is fast for these; the result is an integer. On the host the largest
+elements decide; elsewhere the dtypes do, because reading elements waits for the device.
 """
 
 from typing import Any
@@ -12,12 +13,14 @@ from burn import dtypes
 from burn.dtypes import DType
 from burn.ops.conv import conv
 from burn.ops.quantize import Shift, saturated
-from burn.ops.support import Array, namespace
+from burn.ops.support import Array, as_array, namespace, product
 from burn.ops.window import Extents, Padding
 from burn.primitive import primitive
 
 #: The largest integer up to which float32 is exact.
 _EXACT = 2.0**24
+#: The largest product of two differences of 8-bit integers.
+_BYTES = 255.0**2
 
 
 @primitive
@@ -33,8 +36,8 @@ def integer_matmul(
     number, or one for each row of ``x`` ([n] or [..., n, 1]) and each column of ``y``
     ([m] or [..., 1, m]). Sums beyond 32 bits wrap.
     """
-    total = _product(_shifted(x, _rows(x_zero_point)), _shifted(y, y_zero_point))
-    return _wrapped(total)
+    operands = _shifted(x, _rows(x_zero_point)), _shifted(y, y_zero_point)
+    return _wrapped(_product(*operands, _bound(x, y)))
 
 
 @primitive
@@ -57,7 +60,8 @@ def integer_conv(
     """
     steps = {"stride": stride, "padding": padding, "dilation": dilation}
     centered, taps = _shifted(x, x_zero_point), _taps(weight, weight_zero_point)
-    return _wrapped(_correlation(centered, taps, {**steps, "groups": groups}))
+    options = {**steps, "groups": groups}
+    return _wrapped(_correlation(centered, taps, options, _bound(x, weight)))
 
 
 @primitive
@@ -80,7 +84,7 @@ def quantized_matmul(
     ``scale`` and ``zero_point``.
     """
     left = _shifted(x, _rows(x_zero_point))
-    total = _product(left, _shifted(y, y_zero_point))
+    total = _product(left, _shifted(y, y_zero_point), _bound(x, y))
     factor = _float(_rows(x_scale)) * _float(y_scale) / _float(scale)
     return _requantized(total, factor, zero_point, dtype)
 
@@ -111,12 +115,13 @@ def quantized_conv(
     """
     steps = {"stride": stride, "padding": padding, "dilation": dilation}
     centered, taps = _shifted(x, x_zero_point), _taps(weight, weight_zero_point)
-    total = _correlation(centered, taps, {**steps, "groups": groups})
+    options = {**steps, "groups": groups}
+    total = _correlation(centered, taps, options, _bound(x, weight))
     if bias is not None:
         total = total.astype(np.float64)
-        total += _leading(namespace(x).asarray(bias), x.ndim - 1)
-    each = _leading(_float(weight_scale), x.ndim - 1)
-    factor = _float(x_scale).reshape(()) * each / _float(scale).reshape(())
+        total += _leading(as_array(x, bias), x.ndim - 1)
+    each = _leading(as_array(x, _float(weight_scale)), x.ndim - 1)
+    factor = _scalar(x_scale) * each / _scalar(scale)
     return _requantized(total, factor, zero_point, dtype)
 
 
@@ -127,9 +132,17 @@ for _rounding in (quantized_matmul, quantized_conv):
 
 
 def _float(x: Array) -> Array:
-    """Return an array, a number or a list of numbers as float32."""
+    """Return an array or a list of numbers as float32, a number as a scalar."""
+    if isinstance(x, int | float):
+        return np.float32(x)  # CuPy computes with these, not with arrays of NumPy
     x = x if hasattr(x, "astype") else np.asarray(x)
     return x.astype(np.float32)
+
+
+def _scalar(x: Array) -> Array:
+    """Return one number as a float32 of rank 0."""
+    x = _float(x)
+    return x if isinstance(x, np.generic) else x.reshape(())
 
 
 def _shifted(x: Array, zero_point: Array | None) -> Array:
@@ -139,7 +152,9 @@ def _shifted(x: Array, zero_point: Array | None) -> Array:
     if zero_point is None:
         return _float(x)
     zero_point = _float(zero_point)
-    return _float(x) - (zero_point.reshape(()) if zero_point.size == 1 else zero_point)
+    if isinstance(zero_point, np.ndarray):
+        zero_point = as_array(x, zero_point)
+    return _float(x) - (_scalar(zero_point) if zero_point.size == 1 else zero_point)
 
 
 def _rows(values: Array | None) -> Array | None:
@@ -151,7 +166,7 @@ def _rows(values: Array | None) -> Array | None:
 
 def _taps(weight: Array, zero_point: Array | None) -> Array:
     if zero_point is not None:
-        zero_point = _leading(_float(zero_point), weight.ndim)
+        zero_point = _leading(as_array(weight, _float(zero_point)), weight.ndim)
     return _shifted(weight, zero_point)
 
 
@@ -160,28 +175,46 @@ def _leading(values: Array, rank: int) -> Array:
     return values.reshape(-1, *(1,) * (rank - 1))
 
 
-def _exact_dtype(x: Array, y: Array, terms: int) -> Any:
+def _bound(x: Array, y: Array) -> float:
+    """Return what no product of elements less zero points exceeds."""
+    return _span(x.dtype) * _span(y.dtype)
+
+
+def _span(dtype: DType) -> float:
+    """Return the largest difference of two numbers of a quantized dtype."""
+    if dtypes.is_integer(dtype):
+        limits = dtypes.integer_limits(dtype)
+        return float(limits.max) - float(limits.min)
+    return 2 * dtypes.largest(dtype)
+
+
+def _exact_dtype(x: Array, y: Array, terms: int, bound: float) -> Any:
     """Return the float dtype that represents all sums of ``terms`` products exactly."""
     if not x.size or not y.size:
         return np.float32
-    largest = float(abs(x).max()) * float(abs(y).max()) * terms
-    return np.float32 if largest <= _EXACT else np.float64
+    if namespace(x) is np:
+        bound = float(abs(x).max()) * float(abs(y).max())
+    elif bound > _BYTES:  # TensorFloat-32 has not enough bits
+        return np.float64
+    return np.float32 if bound * terms <= _EXACT else np.float64
 
 
-def _product(x: Array, y: Array) -> Array:
+def _product(x: Array, y: Array, bound: float) -> Array:
     """Return the exact matrix product of integers."""
-    dtype = _exact_dtype(x, y, x.shape[-1])
+    dtype = _exact_dtype(x, y, x.shape[-1], bound)
     x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
     if x.ndim > 2 and y.ndim == 2 and x.size:
         rows = x.reshape(-1, x.shape[-1])
-        return np.matmul(rows, y).reshape(*x.shape[:-1], y.shape[1])
-    return np.matmul(x, y)
+        return product(rows, y).reshape(*x.shape[:-1], y.shape[1])
+    return product(x, y)
 
 
-def _correlation(x: Array, weight: Array, options: dict[str, Any]) -> Array:
+def _correlation(
+    x: Array, weight: Array, options: dict[str, Any], bound: float
+) -> Array:
     """Return the exact convolution of integers."""
     terms = int(np.prod(weight.shape[1:]))
-    dtype = _exact_dtype(x, weight, terms)
+    dtype = _exact_dtype(x, weight, terms, bound)
     x, weight = x.astype(dtype, copy=False), weight.astype(dtype, copy=False)
     return conv.kernel(x, weight, **options)
 
@@ -201,5 +234,5 @@ def _requantized(
     if dtypes.is_integer(dtype):
         value = namespace(value).rint(value)
     if zero_point is not None:
-        value = value + _float(zero_point).reshape(())
+        value = value + _scalar(zero_point)
     return saturated(value, dtype)

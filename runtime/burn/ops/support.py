@@ -94,6 +94,14 @@ def product(x: Array, y: Array) -> Array:
     return PRODUCTS.get(namespace(x).__name__, np.matmul)(x, y)
 
 
+def product_into(out: Array, x: Array, y: Array) -> None:
+    """Write ``x @ y`` to ``out``."""
+    if isinstance(out, np.ndarray):
+        np.matmul(x, y, out=out)
+    else:
+        out[...] = product(x, y)
+
+
 def projected(x: Array, matrix: np.ndarray[Any, Any], axis: int) -> Array:
     """Return ``matrix`` [rows, columns] applied along an axis of ``x``."""
     weights = as_array(x, matrix.astype(x.dtype, copy=False))

@@ -4,11 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from burn.ops.support import Array, accumulate, namespace
+from burn.ops.support import Array, accumulate
 from burn.primitive import primitive
 
 #: The number of (sample, tree) pairs per block, which fits in the cache.
 _BLOCK = 1 << 16
+
+#: The message about branches that never reach a leaf.
+CIRCLE = "expected trees, got branches that go round in a circle"
 
 _COMPARISONS = (
     np.less_equal,
@@ -51,8 +54,7 @@ def tree_ensemble(
     Raises:
         ValueError: the branches of a tree go round in a circle.
     """
-    xp = namespace(x)
-    x = xp.ascontiguousarray(x.astype(splits.dtype, copy=False))
+    x = np.ascontiguousarray(x.astype(splits.dtype, copy=False))
     step = max(1, _BLOCK // max(1, len(roots)))
     branches = (features, modes, splits, links, missing)
     blocks = []
@@ -61,7 +63,7 @@ def tree_ensemble(
         blocks.append(
             _aggregated(leaves, leaf_targets, leaf_weights, targets, aggregate)
         )
-    out = blocks[0] if len(blocks) == 1 else xp.concatenate(blocks)
+    out = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
     if base_values is not None:
         out += base_values
     return out.astype(leaf_weights.dtype, copy=False)
@@ -72,16 +74,17 @@ tree_ensemble.no_gradient("the result is piecewise constant in the features")
 
 def _leaves(x: Array, roots: Array, branches: tuple[Array, ...]) -> Array:
     """Return the number of the leaf that each row of ``x`` reaches: [rows, trees]."""
-    xp = namespace(x)
     features, modes, splits, links, missing = branches
     kind = _common_mode(modes)
     shape = (len(x), len(roots))
-    current, offset = xp.empty(shape, np.intp), xp.empty(shape, np.intp)
+    current: Array = np.empty(shape, np.intp)
+    offset: Array = np.empty(shape, np.intp)
     current[:] = roots
-    offset.T[:] = xp.arange(len(x)) * x.shape[1]
+    offset.T[:] = np.arange(len(x)) * x.shape[1]
     current, offset, flat = current.reshape(-1), offset.reshape(-1), x.reshape(-1)
     if_false, if_true = links[:, 0], links[:, 1]
-    active, node = slice(None), current
+    active: Any = slice(None)
+    node = current
     inner = node >= 0
     for _ in range(len(features) + 1):
         if not inner.all():
@@ -93,11 +96,11 @@ def _leaves(x: Array, roots: Array, branches: tuple[Array, ...]) -> Array:
         value = flat[offset + features[node]]
         goes = _compare(value, splits[node], kind, modes, node)
         if missing is not None:
-            goes = goes | (missing[node] & xp.isnan(value))
-        node = xp.where(goes, if_true[node], if_false[node])
+            goes = goes | (missing[node] & np.isnan(value))
+        node = np.where(goes, if_true[node], if_false[node])
         current[active] = node
         inner = node >= 0
-    raise ValueError("expected trees, got branches that go round in a circle")
+    raise ValueError(CIRCLE)
 
 
 def _common_mode(modes: Array) -> int | None:
@@ -110,13 +113,12 @@ def _common_mode(modes: Array) -> int | None:
 def _compare(
     value: Array, split: Array, kind: int | None, modes: Any, node: Any
 ) -> Any:
-    xp = namespace(value)
     if kind is not None:
-        return getattr(xp, _COMPARISONS[kind].__name__)(value, split)
+        return _COMPARISONS[kind](value, split)
     asked = modes[node]
-    goes = xp.zeros(len(value), bool)
+    goes = np.zeros(len(value), bool)
     for mode, comparison in enumerate(_COMPARISONS):
-        goes |= (asked == mode) & getattr(xp, comparison.__name__)(value, split)
+        goes |= (asked == mode) & comparison(value, split)
     return goes
 
 
@@ -124,18 +126,16 @@ def _aggregated(
     leaves: Array, leaf_targets: Array, weights: Array, targets: int, aggregate: str
 ) -> Array:
     """Return the aggregated weights of ``leaves`` [rows, trees]: [rows, targets]."""
-    xp = namespace(leaves)
     weights = accumulate(weights)
     join = {"min": "fmin", "max": "fmax"}.get(aggregate, "add")
     # NaN is what fmin and fmax take the other of. The first column takes what pads.
     first = 0 if join == "add" else np.nan
-    out = xp.full((len(leaves), targets + 1), first, weights.dtype)
-    combine = _combined if xp is np else _combined_by_tree
-    combine(getattr(xp, join), out, leaves, leaf_targets + 1, weights)
+    out = np.full((len(leaves), targets + 1), first, weights.dtype)
+    _combined(getattr(np, join), out, leaves, leaf_targets + 1, weights)
     out = out[:, 1:]
     if aggregate == "average":
         return out / max(1, leaves.shape[1])
-    return out if join == "add" else xp.where(xp.isnan(out), 0, out)
+    return out if join == "add" else np.where(np.isnan(out), 0, out)
 
 
 def _combined(
@@ -145,15 +145,3 @@ def _combined(
     rows = np.arange(len(leaves)) * out.shape[1]
     keys = columns[leaves] + rows[:, None, None]
     join.at(out.reshape(-1), keys.reshape(-1), weights[leaves].reshape(-1))
-
-
-def _combined_by_tree(
-    join: Any, out: Array, leaves: Array, columns: Array, weights: Array
-) -> None:
-    """Execute :func:`_combined` for libraries whose ``ufunc.at`` has no fixed order."""
-    rows = namespace(leaves).arange(len(leaves))
-    for tree in range(leaves.shape[1]):
-        leaf = leaves[:, tree]
-        for k in range(columns.shape[1]):
-            key = (rows, columns[leaf, k])
-            out[key] = join(out[key], weights[leaf, k])

@@ -112,24 +112,14 @@ def test_weights_are_joined_in_the_order_of_trees(join: str) -> None:
     weights = rng.standard_normal((40, 3)).astype(np.float32)
     first = np.full((7, 4), 0 if join == "add" else np.nan, np.float32)
     at_once, by_tree = first.copy(), first.copy()
-    trees._combined(getattr(np, join), at_once, leaves, columns, weights)
-    trees._combined_by_tree(getattr(np, join), by_tree, leaves, columns, weights)
+    function, rows = getattr(np, join), np.arange(len(leaves))
+    trees._combined(function, at_once, leaves, columns, weights)
+    for leaf in leaves.T:
+        for k in range(columns.shape[1]):
+            key = (rows, columns[leaf, k])
+            by_tree[key] = function(by_tree[key], weights[leaf, k])
     # Bit by bit: a sum of another order would be rounded otherwise.
     np.testing.assert_array_equal(at_once, by_tree)
-
-
-def test_a_few_samples_are_not_joined_tree_by_tree(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(*args: Any) -> None:
-        raise AssertionError("a call for each of the trees")
-
-    monkeypatch.setattr(trees, "_combined_by_tree", refuse)
-    rng = np.random.default_rng(0)
-    arrays = complete(50, rng)
-    x = rng.standard_normal((4, 20)).astype(np.float32)
-    actual = ops.tree_ensemble(*map(tensor, [x, *arrays]), targets=3).numpy()
-    np.testing.assert_allclose(actual, walked(x, arrays), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("samples", [0, 1, 700])

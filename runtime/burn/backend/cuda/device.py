@@ -84,8 +84,25 @@ class Cuda(ArrayBackend):
         return super().unwrap(arg)
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
-        with self.current():
-            return self.cupy.asarray(array)
+        """Return a copy of ``array`` on the device.
+
+        Raises:
+            TypeError: CuPy has no arrays of this dtype: numbers of 4 bits, float8 and
+                text stay on the host.
+        """
+        try:
+            with self.current():
+                return self.cupy.asarray(array)
+        except ValueError as error:
+            numbers = (
+                "; cast numbers of 4 bits to int8 and float8 to float16, which "
+                "represent them exactly"
+            )
+            is_text = array.dtype == object
+            raise TypeError(
+                f"{self} holds no tensors of {'text' if is_text else array.dtype}"
+                f"{'' if is_text else numbers}, or compute on Cpu()"
+            ) from error
 
     def to_numpy(self, data: Any) -> np.ndarray[Any, Any]:
         return np.asarray(self.cupy.asnumpy(data))

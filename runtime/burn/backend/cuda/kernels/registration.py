@@ -8,6 +8,7 @@ from burn.backend.cuda.kernels import (
     roll as roll,
     rows as rows,
     slices as slices,
+    trees as trees,
     views as views,
 )
 from burn.backend.cuda.kernels.attention import (
