@@ -78,7 +78,7 @@ def with_outer_shapes(graph: Graph, node_paths: Places) -> tuple[Graph, Places]:
     which could then be no call. The input of that block has the same shape.
     """
     scopes = dict(node_paths.scopes)
-    scope_of = dict.fromkeys(graph.inputs, ())
+    scope_of: dict[str, Path] = {}
     first: dict[Hashable, str] = {}
     nodes: list[Node] = []
     for node in graph.nodes:

@@ -155,7 +155,7 @@ class StoredArrays:
         word = re.split(r"[./:]", name.rstrip("/:."))[-1]
         if constant in self.graph.constants.measured:
             word = _measured_name(word)
-        word = attribute(word)
+        word = attribute(_without_operator(word))
         if not re.search(r"\d{3}|^part_\d", word) and not is_leftover(word):
             return word
         noun = self.nouns.get(constant, "")
@@ -166,6 +166,12 @@ class StoredArrays:
     def fields(self) -> list[str]:
         """Return the ``__init__`` assignments of arrays outside submodules."""
         return [f"self.{self.paths[c][0]} = {t}" for c, t in self.plain.items()]
+
+
+def _without_operator(name: str) -> str:
+    """Return ``qkv_weight`` for ``Attention_0_qkv_weight`` of a fused attention."""
+    match = re.fullmatch(r"([A-Z][a-z]\w*?)_\d+_([a-z]\w*)", name)
+    return match[2] if match is not None and is_leftover(snake(match[1])) else name
 
 
 def _measured_name(name: str) -> str:
