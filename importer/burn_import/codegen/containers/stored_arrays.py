@@ -170,8 +170,8 @@ class StoredArrays:
 
 def _without_operator(name: str) -> str:
     """Return ``qkv_weight`` for ``Attention_0_qkv_weight`` of a fused attention."""
-    match = re.fullmatch(r"([A-Z][a-z]\w*?)_\d+_([a-z]\w*)", name)
-    return match[2] if match is not None and is_leftover(snake(match[1])) else name
+    match = re.fullmatch(r"[A-Za-z]*Attention_\d+_([a-z]\w*)", name)
+    return name if match is None else match[1]
 
 
 def _measured_name(name: str) -> str:
