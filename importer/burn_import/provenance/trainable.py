@@ -9,7 +9,12 @@ import numpy as np
 
 from burn.dtypes import float32, is_float
 from burn_import.provenance.exporter_folding import is_folded
-from burn_import.provenance.weight_owners import is_authored, is_dotted, original
+from burn_import.provenance.weight_owners import (
+    is_authored,
+    is_dotted,
+    is_parameter_of_paddle,
+    original,
+)
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph
 from burn_ir.types import Array
@@ -32,8 +37,9 @@ def is_trained(graph: Graph, constant: str) -> bool:
     Few files record the difference. An array that an exporter computed is no parameter:
     training it would not train its sources, except in another shape as the operand of
     an operator that defines it as a parameter. Arrays that are not floating, or that a
-    call replaces, cannot be trained. A small ``Constant`` node was written by hand;
-    PyTorch's exporters store no weight so, others do. Other buffers are recognized by
+    call replaces, cannot be trained. A small ``Constant`` node was written by hand,
+    unless PaddlePaddle's name says otherwise; PyTorch's exporters store no weight so,
+    others do. Other buffers are recognized by
     common names or, without a name, by content: rotary frequencies, ALiBi slopes, and
     masks. Sinusoidal position tables are recognized by content whatever their name.
     """
@@ -49,6 +55,8 @@ def is_trained(graph: Graph, constant: str) -> bool:
         return False
     if is_folded(graph, constant):
         return False
+    if is_parameter_of_paddle(name):
+        return True
     by_hand = array.size <= INLINE_LIMIT or graph.producer.startswith("pytorch")
     if by_hand and name in constants.literals:
         return False
@@ -84,8 +92,11 @@ def is_kept(graph: Graph, constant: str) -> bool:
     """Return whether a constant is an author's tensor, read from the record.
 
     Integers count where the file lists its buffers; elsewhere they become literals.
+    So do numbers, unless PaddlePaddle's name says that one was trained.
     """
     number = is_float(graph.constants[constant].dtype)
+    if number and is_parameter_of_paddle(original(graph, constant)):
+        return True
     return is_authored(graph, constant) and (number or bool(graph.constants.trained))
 
 

@@ -14,7 +14,8 @@ from burn_ir.graph import Graph, Node, nested_nodes
 _DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
 #: The end of PaddlePaddle's names, whose dot separates no modules: ``conv2d_5.w_0`` is
 #: the weight of a layer.
-_PADDLE = re.compile(r"\.[wb]_\d+(_deepcopy_\d+)?$|\.tmp_\d+$")
+_PADDLE_PARAMETER = re.compile(r"\.[wb]_\d+(_deepcopy_\d+)?$")
+_PADDLE_VALUE = re.compile(r"\.tmp_\d+$")
 #: The suffix of exporters for the scope of a repeated module call.
 _AGAIN = re.compile(r"_\d+")
 #: Names of exporters for converted constants and for literals.
@@ -25,9 +26,14 @@ _LIFTED = re.compile(r"(c_|_)?(lifted_tensor|tensor_constant)_?\d*")
 
 def is_dotted(name: str) -> bool:
     """Return whether a name is a dotted path of attributes, as PyTorch's keys are."""
-    if _PADDLE.search(name) or is_computed_by_paddle(name):
+    if is_parameter_of_paddle(name) or is_computed_by_paddle(name):
         return False
-    return _DOTTED.match(name) is not None
+    return _DOTTED.match(name) is not None and not _PADDLE_VALUE.search(name)
+
+
+def is_parameter_of_paddle(name: str) -> bool:
+    """Return whether PaddlePaddle names a parameter so, which its program stores."""
+    return _PADDLE_PARAMETER.search(name) is not None
 
 
 def is_key(producer: str, name: str) -> bool:

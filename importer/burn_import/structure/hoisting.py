@@ -8,6 +8,8 @@ to the others, and no two layers would have equal code.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Hashable
+from dataclasses import replace
 
 from burn.dtypes import int64, is_float
 from burn_import.passes.cleanup.dead_code import dead_code
@@ -67,6 +69,30 @@ def with_input_extents(graph: Graph) -> Graph:
         nodes.append(Node(Gather(), (shapes[name], index), node.outputs))
     # A module that computed nothing else has no result any more.
     return infer(dead_code(with_nodes(graph, nodes))) if shapes else graph
+
+
+def with_outer_shapes(graph: Graph, node_paths: Places) -> tuple[Graph, Places]:
+    """Return ``graph`` with shapes read outside of modules from values outside.
+
+    A shape that all of several equal blocks use is read from a value in the first one,
+    which could then be no call. The input of that block has the same shape.
+    """
+    scopes = dict(node_paths.scopes)
+    scope_of: dict[str, Path] = {}
+    first: dict[Hashable, str] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        own = scopes[id(node)]
+        operand = node.inputs[0] if isinstance(node.op, Shape) else None
+        if operand is not None and len(scope_of.get(operand, ())) > len(own):
+            source = first.get((own, graph.types[operand].shape), operand)
+            node = replace(node, inputs=(source,))
+            scopes[id(node)] = own
+        for name in filter(None, node.outputs):
+            scope_of[name] = own
+            first.setdefault((own, graph.types[name].shape), name)
+        nodes.append(node)
+    return with_nodes(graph, nodes), replace(node_paths, scopes=scopes)
 
 
 def _symbol_sources(graph: Graph) -> dict[Dim | None, tuple[str, int]]:

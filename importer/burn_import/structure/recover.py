@@ -7,11 +7,19 @@ from collections.abc import Collection, Mapping, Sequence
 from burn.dtypes import is_float
 from burn_import.provenance.operator_scopes import with_layer_scopes
 from burn_import.provenance.path_segments import Path, clean
-from burn_import.provenance.weight_owners import is_dotted, original
+from burn_import.provenance.weight_owners import (
+    is_dotted,
+    is_parameter_of_paddle,
+    original,
+)
 from burn_import.rewriting.arrays import same_view
 from burn_import.structure.boundary import boundary
 from burn_import.structure.grouping import Group, arrange
-from burn_import.structure.hoisting import hoist_shared_nodes, with_input_extents
+from burn_import.structure.hoisting import (
+    hoist_shared_nodes,
+    with_input_extents,
+    with_outer_shapes,
+)
 from burn_import.structure.module_paths import Places, assign_paths
 from burn_import.structure.module_tree import (
     IfCall,
@@ -27,6 +35,7 @@ from burn_import.structure.repeated_blocks import with_blocks
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes
 from burn_import.structure.state_owners import hold_states, reach_inside
+from burn_import.structure.unscoped_nodes import with_affine_scopes
 from burn_import.structure.unused_weights import hold_unread
 from burn_import.tracing.identifiers import Namespace, camel, singular
 from burn_ir.graph import FUNCTION, Graph, Node, nested_nodes
@@ -53,9 +62,11 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
     """Return a graph, or a subgraph, as a module at ``path``."""
     forks = {id(node) for node in graph.nodes if _has_long_branches(node)}
     node_paths = assign_paths(graph, forks, is_body=bool(path))
-    node_paths = hoist_shared_nodes(
-        graph, node_paths if path else with_blocks(graph, node_paths)
-    )
+    if not path:
+        node_paths = with_blocks(graph, node_paths)
+        node_paths.scopes = with_affine_scopes(graph, node_paths.scopes)
+        graph, node_paths = with_outer_shapes(graph, node_paths)
+    node_paths = hoist_shared_nodes(graph, node_paths)
     node_paths = move_quantizers(graph, node_paths)
     node_paths, quantizers = with_quantizers(graph, node_paths)
     run = _Recovery(graph, node_paths, forks, path, quantizers)
@@ -221,17 +232,15 @@ class _Recovery:
         constants = self.graph.constants
         for node in self.graph.nodes:
             scope = self.scopes[id(node)]
-            for name in node.inputs:
-                if (
-                    name is not None
-                    and name in constants
-                    and is_float(constants[name].dtype)
-                ):
-                    key = original(self.graph, name)
-                    whole = same_view(constants[key], constants[name])
-                    home = clean(key.split("."))[:-1] if is_dotted(key) else None
-                    if whole and home == scope:
-                        scopes.add(scope)
+            for name in filter(None, node.inputs):
+                if name not in constants or not is_float(constants[name].dtype):
+                    continue
+                key = original(self.graph, name)
+                whole = same_view(constants[key], constants[name])
+                home = clean(key.split("."))[:-1] if is_dotted(key) else None
+                is_number = constants[key].size == 1 and is_parameter_of_paddle(key)
+                if whole and (home == scope or is_number):
+                    scopes.add(scope)
         return scopes
 
     def _containers(self, own: Mapping[Path, int]) -> set[Path]:

@@ -14,6 +14,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from burn.dtypes import is_float
 from burn_import.provenance.exporter_names import is_leftover
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.weight_owners import is_dotted, original
@@ -173,7 +174,9 @@ class _Repeats:
         if self.graph.constants.trained or any(n.scope for n in self.graph.nodes):
             return False
         names = {name for node in self.nodes for name in node.inputs if name}
-        stored = [name for name in names if name in self.graph.constants]
+        constants = self.graph.constants
+        # Upgrades of operators store axes under dotted names.
+        stored = [n for n in names if n in constants and is_float(constants[n].dtype)]
         return not any(is_dotted(original(self.graph, name)) for name in stored)
 
     def blocks(self, repeat: Repeat) -> list[list[Node]]:

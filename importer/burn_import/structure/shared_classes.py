@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from burn.dtypes import is_integer
+from burn_import.provenance.trainable import is_kept
 from burn_import.rewriting.arrays import digest
 from burn_import.structure.module_tree import (
     IfCall,
@@ -241,7 +242,7 @@ def _constant(graph: Graph, name: str) -> Hashable:
     """Return a key of a stored array in source: its type, and small contents."""
     array = graph.constants[name]
     kind = _kind(array)
-    if name in graph.constants.measured:
+    if name in graph.constants.measured or is_kept(graph, name):
         return kind
     limit = _INLINE if is_integer(array.dtype) else 1
     if name not in graph.constants.inlined and array.size > limit:

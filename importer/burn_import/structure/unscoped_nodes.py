@@ -6,9 +6,11 @@ concatenation and a pooling belong where the fewest values cross the border of a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from burn_import.provenance.path_segments import Path, common
+from burn_import.provenance.weight_owners import is_parameter_of_paddle, original
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.microsoft.attention import Attention
 from burn_ir.ops.microsoft.integer import QAttention
@@ -143,3 +145,43 @@ class UnscopedNodes:
             )
             for name in operands
         )
+
+
+def with_affine_scopes(graph: Graph, scopes: Mapping[int, Path]) -> dict[int, Path]:
+    """Return ``scopes`` with a module for a product and a sum with trained numbers.
+
+    PaddlePaddle names both after their layer: ``lab_3.w_0`` scales what ``lab_3.w_1``
+    is added to.
+    """
+    scopes, counts = dict(scopes), Counter[Path]()
+    outputs = set(graph.outputs)
+    for node in graph.nodes:
+        prefix, (after, *others) = _number_owner(graph, node), _readers(graph, node)
+        if (
+            not prefix
+            or others
+            or after is None
+            or not outputs.isdisjoint(node.outputs)
+        ):
+            continue
+        around = scopes[id(node)]
+        is_pair = (node.op.onnx, after.op.onnx) == ("Mul", "Add")
+        is_pair = is_pair and _number_owner(graph, after) == prefix
+        if is_pair and scopes[id(after)] == around:
+            counts[around] += 1
+            name = f"affine_{counts[around]}" if counts[around] > 1 else "affine"
+            scopes[id(node)] = scopes[id(after)] = (*around, name)
+    return scopes
+
+
+def _readers(graph: Graph, node: Node) -> list[Node | None]:
+    """Return the nodes that read the first result of ``node``; [None] if none do."""
+    return [*graph.users.get(node.outputs[0] or "", ())] or [None]
+
+
+def _number_owner(graph: Graph, node: Node) -> str:
+    """Return the layer in the name of a trained number that a node reads, or ""."""
+    stored = [n for n in node.inputs if n is not None and n in graph.constants]
+    names = [original(graph, n) for n in stored if graph.constants[n].size == 1]
+    owners = [n.rpartition(".")[0] for n in names if is_parameter_of_paddle(n)]
+    return owners[0] if len(owners) == 1 else ""

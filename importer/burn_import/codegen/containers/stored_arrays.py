@@ -11,7 +11,11 @@ from burn_import.provenance.exporter_folding import is_folded
 from burn_import.provenance.exporter_names import is_leftover
 from burn_import.provenance.path_segments import Path, clean
 from burn_import.provenance.trainable import contents, is_trained
-from burn_import.provenance.weight_owners import is_key, original
+from burn_import.provenance.weight_owners import (
+    is_key,
+    is_parameter_of_paddle,
+    original,
+)
 from burn_import.rewriting.arrays import same_view
 from burn_import.structure.folded_expressions import is_persistent
 from burn_import.structure.module_tree import ModuleNode
@@ -146,10 +150,12 @@ class StoredArrays:
             noun = self.nouns.get(constant, "") or self.roles.get(constant, "")
             noun = "bias" if noun == "mask" else noun
             return f"folded_{noun}" if noun else "folded"
+        if is_parameter_of_paddle(name) and constant in self.roles:
+            return attribute(self.roles[constant])
         word = re.split(r"[./:]", name.rstrip("/:."))[-1]
         if constant in self.graph.constants.measured:
             word = _measured_name(word)
-        word = attribute(word)
+        word = attribute(_without_operator(word))
         if not re.search(r"\d{3}|^part_\d", word) and not is_leftover(word):
             return word
         noun = self.nouns.get(constant, "")
@@ -160,6 +166,12 @@ class StoredArrays:
     def fields(self) -> list[str]:
         """Return the ``__init__`` assignments of arrays outside submodules."""
         return [f"self.{self.paths[c][0]} = {t}" for c, t in self.plain.items()]
+
+
+def _without_operator(name: str) -> str:
+    """Return ``qkv_weight`` for ``Attention_0_qkv_weight`` of a fused attention."""
+    match = re.fullmatch(r"[A-Za-z]*Attention_\d+_([a-z]\w*)", name)
+    return name if match is None else match[1]
 
 
 def _measured_name(name: str) -> str:

@@ -15,6 +15,7 @@ VAGUE_PARAMETERS = frozenset({"args", "left", "right", "other", "data", "xs"})
 #: Primitives whose result is a view of the operand.
 MOVES = frozenset(
     {"reshape", "unsqueeze", "squeeze", "expand", "transpose", "permute", "cast"}
+    | {"split_heads"}
 )
 #: Primitives whose operand is a gate.
 GATES = frozenset({"sigmoid", "silu", "gelu", "tanh", "softplus"})

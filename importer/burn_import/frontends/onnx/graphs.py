@@ -164,7 +164,7 @@ class GraphReader:
             # protobuf returns text that is not UTF-8 as bytes; such an entry is
             # ignored.
             metadata = {k: v for k, v in entries.items() if isinstance(v, str)}
-        scope, classes = scope_of(proto.name, metadata)
+        scope, classes = scope_of(_path_name(proto), metadata)
         if frame.call is None or metadata and scope:
             # In a model with function calls (modules), nodes without scope are the
             # root's.
@@ -284,3 +284,15 @@ def _constant(attrs: Mapping[str, Any]) -> dict[str, Any]:
     elif key not in ("value", "sparse_value") or not isinstance(value, np.ndarray):
         raise InvalidModel(f"expected a Constant of a tensor, got {key!r}")
     return {"value": value}
+
+
+def _path_name(proto: NodeProto) -> str:
+    """Return the name of a node that has the path of its module, if there is one.
+
+    onnxruntime names a fused attention anew, but not its result. Other fused operators
+    may begin in another module: a residual sum and the norm after it.
+    """
+    result = proto.output[0] if proto.output else ""
+    is_fused = proto.domain == "com.microsoft" and "Attention" in proto.op_type
+    is_fused = is_fused and "/" not in proto.name and result.startswith("/")
+    return result if is_fused else proto.name

@@ -2,8 +2,8 @@
 
 Each round computes a state from the one before it and a slice of the input. Some
 networks are irregular: a round has another operator, reads an older state, another
-slice or a number that does not follow from its own; the collected values are in
-another order. The loops must compute the same as the rounds.
+slice, another part of a split or a number that does not follow from its own; the
+collected values are in another order. The loops must compute the same as the rounds.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ IRREGULARITIES = (
     "tap",
     "first slice",
     "weight",
+    "part",
 )
 ORDERS = (*("",) * 5, "reversed", "swapped", "without last", "first twice")
 #: Values of a batch, steps in the input, features.
@@ -55,6 +56,9 @@ class Rounds:
         ]
         self.is_numbered, self.is_linear = choice((True, False)), choice((True, False))
         self.has_cell = choice((True, False))
+        self.is_split = self.irregularity == "part" or choice((True, False, False))
+        if self.irregularity == "part":  # others may be compared with the first round
+            self.odd = choice((0, self.odd))
 
     def has(self, irregularity: str, number: int) -> bool:
         """Return whether this round has the irregularity."""
@@ -91,6 +95,8 @@ class Rounds:
                 del operands[1:]
             text = f"{operator} ({', '.join(operands)})"
             value = self.node(f"v{number}_{at}", text)
+        if self.is_split:
+            value = self.split(number, value)
         if self.is_numbered:
             time = 3 * number * number if self.has("number", number) else 3 * number
             self.lines.append(f"t{number} = Constant <value = int64 {{{time}}}> ()")
@@ -99,6 +105,15 @@ class Rounds:
             value = self.node(f"d{number}", f"Add ({value}, c{number})")
         self.node(f"a{number}", f"Add ({value}, {given})")
         return self.node(f"s{number}", f"Tanh (a{number})")
+
+    def split(self, number: int, value: str) -> str:
+        """Add the difference of the halves of a value; return it beside a half."""
+        halves = [f"p{number}", f"q{number}"]
+        self.node(", ".join(halves), f"Split <axis = 1, num_outputs = 2> ({value})")
+        if self.has("part", number):
+            halves.reverse()
+        change = self.node(f"m{number}", f"Sub ({', '.join(halves)})")
+        return self.node(f"j{number}", f"Concat <axis = 1> ({change}, {halves[1]})")
 
     def node(self, name: str, text: str) -> str:
         """Add a node; return its result."""
