@@ -25,7 +25,7 @@ _MARK = re.compile(r"[(] *(?:opset \d+, )?options ([0-9a-f]{8})[,)]")
 
 @dataclass(frozen=True)
 class Model:
-    """One entry of the table: paths below ``root``, the folder of ``pyproject.toml``."""
+    """One entry of the table, with paths below ``root``, the project's folder."""
 
     input: Path
     output: Path

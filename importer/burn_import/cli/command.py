@@ -184,40 +184,27 @@ def import_command(
         raise click.UsageError("expected a record as output, to have a precision")
     if depfile is not None and dry_run:
         raise click.UsageError("expected one of --depfile and --dry-run")
+    from burn_import.build.depfile import check_depfile, write_depfile
     from burn_import.operators import importable_from
 
     report = Report(style, str(model))
     how = {"force": force, "dry_run": dry_run}
-    with Answer(report, verbose) as answer, importable_from(Path.cwd(), options.operators):
+    importable = importable_from(Path.cwd(), options.operators)
+    with Answer(report, verbose) as answer, importable:
         if record is not None:
             _check_for_record(options)
-        _prepare_files(output, depfile, dry_run=dry_run)
+        # What fails does so before the import.
+        if output is not None:
+            answer.make_parent(output, dry_run=dry_run)
+        if depfile is not None:
+            check_depfile(depfile)
         if record is not None:
             files = _convert(report, model, record, options, precision, **how)
         else:
             files = _import(report, model, output, options, **how)
         if depfile is not None:
-            from burn_import.build.depfile import write_depfile
-
             write_depfile(depfile, files, model, options)
     ctx.exit(answer.code)
-
-
-def _prepare_files(output: Path | None, depfile: Path | None, *, dry_run: bool) -> None:
-    """Make the parent of the output, so that what fails does so before the import.
-
-    Raises:
-        OutputRefused: ``depfile`` is another file.
-        OSError: a parent is not a directory, or cannot be created.
-    """
-    if output is not None:
-        from burn_import.output import make_parent
-
-        make_parent(output, dry_run=dry_run)
-    if depfile is not None:
-        from burn_import.build.depfile import check_depfile
-
-        check_depfile(depfile)
 
 
 def _convert(
