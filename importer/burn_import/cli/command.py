@@ -184,7 +184,6 @@ def import_command(
         raise click.UsageError("expected a record as output, to have a precision")
     if depfile is not None and dry_run:
         raise click.UsageError("expected one of --depfile and --dry-run")
-    from burn_import.build.depfile import check_depfile, write_depfile
     from burn_import.operators import importable_from
 
     report = Report(style, str(model))
@@ -193,18 +192,33 @@ def import_command(
     with Answer(report, verbose) as answer, importable:
         if record is not None:
             _check_for_record(options)
-        # What fails does so before the import.
-        if output is not None:
-            answer.make_parent(output, dry_run=dry_run)
-        if depfile is not None:
-            check_depfile(depfile)
+        _prepare_files(answer, output, depfile, dry_run=dry_run)
         if record is not None:
             files = _convert(report, model, record, options, precision, **how)
         else:
             files = _import(report, model, output, options, **how)
         if depfile is not None:
+            from burn_import.build.depfile import write_depfile
+
             write_depfile(depfile, files, model, options)
     ctx.exit(answer.code)
+
+
+def _prepare_files(
+    answer: Answer, output: Path | None, depfile: Path | None, *, dry_run: bool
+) -> None:
+    """Make the parent of the output, so that what fails does so before the import.
+
+    Raises:
+        OutputRefused: ``depfile`` is another file.
+        OSError: a parent is not a directory, or cannot be created.
+    """
+    if output is not None:
+        answer.make_parent(output, dry_run=dry_run)
+    if depfile is not None:
+        from burn_import.build.depfile import check_depfile
+
+        check_depfile(depfile)
 
 
 def _convert(
