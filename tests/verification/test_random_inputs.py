@@ -31,8 +31,8 @@ def masked_attention(path: Path) -> Path:
     weight = np.random.default_rng(5).normal(size=(4, 4)).astype(np.float32)
     stored = [
         numpy_helper.from_array(weight, "query.weight"),
-        numpy_helper.from_array(np.float32(1), "one"),
-        numpy_helper.from_array(np.float32(LOWEST), "lowest"),
+        numpy_helper.from_array(np.asarray(1, np.float32), "one"),
+        numpy_helper.from_array(np.asarray(LOWEST, np.float32), "lowest"),
     ]
     inputs = [
         helper.make_tensor_value_info("x", TensorProto.FLOAT, ["seq", 4]),
