@@ -51,7 +51,7 @@ ROWS = (
         r"could not import '(ruff|mypy|black|llvm|pyarrow|tomli_w|mpi4py|PIL)|"
         r"could not import '(sphinx|furo|myst_parser|textual|pyte|rich|psutil|pynvml)|"
         r"could not import '(matplotlib|fastapi|httpx|sklearn|skl2onnx|albument)|"
-        r"no (Ninja|CMake|Meson)\b|"
+        r"no (Ninja|CMake|Meson|Cargo)\b|"
         r"no browser: Chromium|could not import 'selenium",
         "`.ci/run`, which installs the extra `dev`, but no Chromium and `selenium`",
     ),

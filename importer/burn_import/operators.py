@@ -6,8 +6,11 @@ imported. ``docs/custom-operators.md`` shows one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from burn_ir import UnsupportedModel
@@ -21,6 +24,19 @@ GROUP = "burn_import.operators"
 
 class OperatorsNotLoaded(UnsupportedModel):  # noqa: N818
     """A module of custom operators cannot be imported."""
+
+
+@contextmanager
+def importable_from(folder: Path, operators: Sequence[str]) -> Iterator[None]:
+    """Context in which Python finds the modules ``operators`` in ``folder``, too."""
+    if not operators:
+        yield
+        return
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
 
 
 def load_operators(modules: Iterable[str]) -> None:

@@ -20,6 +20,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -252,18 +253,24 @@ def hides_module(stem: str) -> bool:
     return stem.lower() in sys.stdlib_module_names or stem.lower() in _PACKAGES
 
 
-def make_parent(output: Path, *, dry_run: bool = False) -> None:
+def make_parent(output: Path, *, dry_run: bool = False) -> list[Path]:
     """Create the directory of ``output``; with ``dry_run`` only check it.
+
+    Returns the directories that did not exist, innermost first.
 
     Raises:
         OSError: a parent is not a directory, or cannot be created.
     """
     folder = output.parent
-    existing = next(p for p in (folder, *folder.parents) if p.exists())
+    chain = (folder, *folder.parents)
+    missing = list(takewhile(lambda path: not path.exists(), chain))
+    existing = chain[len(missing)]
     if not existing.is_dir():
         raise OSError(errno.ENOTDIR, "not a directory", str(existing))
-    if not dry_run:
-        folder.mkdir(parents=True, exist_ok=True)
+    if dry_run:
+        return []
+    folder.mkdir(parents=True, exist_ok=True)
+    return missing
 
 
 def check_ours(module: Path) -> None:

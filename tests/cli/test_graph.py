@@ -190,7 +190,7 @@ def test_names_are_escaped() -> None:
 
 REFUSED: tuple[tuple[Any, int, str], ...] = (
     (("--graph", "net.png"), 2, "expected a drawing that ends in .svg or .dot"),
-    (("--graph", "old.svg"), 2, "old.svg already exists; pass --force to replace it"),
+    (("--graph", "old.svg"), 2, "Pass --force to replace it, or another name."),
     (("--depth", "1"), 2, "expected --graph FILE with --depth and --force"),
     (("--graph", "net.svg", "--size", "batch=2"), 2, "one of --graph and --size"),
     (("--graph", "net.svg", "--depth", "-1"), 2, "-1 is not in the range"),

@@ -18,6 +18,17 @@ from tests.test_house import ROOT
 DIGITS = str(ROOT / "models" / "digits" / "digits.onnx")
 
 
+#: Calls that fail after the folder ``new/folder`` was created for their output.
+FAILURES: tuple[Sequence[str], ...] = (
+    ("import", "nope.onnx", "-o", "new/folder/net.py"),
+    ("import", DIGITS, "-o", "new/folder/net.py", "--operators", "no_such_module"),
+    ("import", DIGITS, "-o", "new/folder/net.py", "--shape", "x=1"),
+    ("quantize", "nope.onnx", "-o", "new/folder/net.onnx", "--samples", "2"),
+    ("export", "app/name.py", "-o", "new/folder/net.onnx"),
+    ("update", "nope.onnx", "--weights", "app/net.safetensors", "-o", "new/a/n.onnx"),
+)
+
+
 def run(*args: str | Path) -> Result:
     """Return the result of the command line."""
     return CliRunner().invoke(burn_import, [str(arg) for arg in args])
@@ -198,3 +209,33 @@ def test_a_reader_that_stops_is_no_error() -> None:
 def test_h_is_help() -> None:
     assert run("-h").output == run("--help").output
     assert run("verify", "-h").output == run("verify", "--help").output
+
+
+@pytest.mark.parametrize("arguments", FAILURES)
+def test_a_failure_leaves_no_folder(arguments: Sequence[str]) -> None:
+    answer = run(*arguments)
+    assert answer.exit_code in (2, 3, 4, 5), answer.output
+    assert not Path("new").exists()
+
+
+def test_folders_that_were_there_or_are_used_stay() -> None:
+    Path("new").mkdir()
+    assert run("nope.onnx", "-o", "new/folder/net.py").exit_code == 3
+    assert Path("new").is_dir() and not Path("new/folder").exists()
+    assert run(DIGITS, "-o", "new/folder/net.py").exit_code == 0
+    assert Path("new/folder/net.py").is_file()
+
+
+def test_missing_weights_are_named() -> None:
+    weights = ("--weights", "app/nut.safetensors")
+    answer = run("export", "app/net.py", "-o", "a.onnx", *weights)
+    assert answer.exit_code == 2
+    assert "the weights, there is no 'app/nut.safetensors'" in answer.stderr
+    assert "Did you mean 'net.safetensors'?" in answer.stderr
+
+
+def test_a_folder_without_modules_is_said() -> None:
+    Path("empty").mkdir()
+    answer = run("check", "empty")
+    assert (answer.exit_code, answer.stdout) == (0, "")
+    assert answer.stderr == "burn-import wrote no module in empty\n"

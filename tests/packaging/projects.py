@@ -39,7 +39,24 @@ SYSTEMS = {
         "burn_import.build.backend",
         "poetry.core.masonry.api",
     ),
+    "maturin": ("maturin>=1.7", "burn_import.build.backend", "maturin"),
 }
+#: A program in Rust without dependencies, and where maturin finds the package.
+CARGO = """\
+[package]
+name = "sample"
+version = "1.0.0"
+edition = "2021"
+
+[[bin]]
+name = "sample"
+path = "rust/main.rs"
+"""
+MATURIN = """
+[tool.maturin]
+bindings = "bin"
+python-source = "src"
+"""
 PROJECT = """\
 [build-system]
 requires = ["{requires}", "burn-import=={version}"]
@@ -101,6 +118,11 @@ def make_project(root: Path, system: str) -> Path:
     requires, backend, table = SYSTEMS[system]
     if backend == "burn_import.build.backend":
         table = f'[tool.burn-import]\nbackend = "{table}"\n'
+    if system == "maturin":
+        table += MATURIN
+        (root / "rust").mkdir(parents=True)
+        (root / "rust" / "main.rs").write_text("fn main() {}\n")
+        (root / "Cargo.toml").write_text(CARGO)
     text = PROJECT.format(requires=requires, backend=backend, version=VERSION)
     head, entries, models = text.partition("[[tool.burn-import.models]]")
     (root / "src" / "sample").mkdir(parents=True)

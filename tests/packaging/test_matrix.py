@@ -69,6 +69,8 @@ def project(system: str, online: bool, tmp_path: Path) -> Path:
     reason = f"{system} is of the extra dev and not installed"
     if not online:
         pytest.importorskip(system, reason=reason)
+    if system == "maturin" and shutil.which("cargo") is None:
+        pytest.skip("no Cargo, which compiles packages of maturin")
     return make_project(tmp_path / "project", system)
 
 

@@ -25,11 +25,12 @@ _MARK = re.compile(r"[(] *(?:opset \d+, )?options ([0-9a-f]{8})[,)]")
 
 @dataclass(frozen=True)
 class Model:
-    """One entry of the table, with absolute paths."""
+    """One entry of the table, with paths below ``root``, the project's folder."""
 
     input: Path
     output: Path
     options: Options
+    root: Path
 
     @property
     def record(self) -> Path | None:
@@ -76,8 +77,11 @@ def _model(entry: Any, number: int, root: Path) -> Model:
     if not output.resolve().is_relative_to(root.resolve()) or ".." in output.parts:
         raise ValueError(f"{where}: expected an output inside the project")
     check_module_path(output)
-    options = replace(options, stem=output.stem)
-    return Model(root / entry["input"], output, options)
+    hints = options.hints
+    if hints.config is not None:
+        hints = replace(hints, config=str(root / hints.config))
+    options = replace(options, stem=output.stem, hints=hints)
+    return Model(root / entry["input"], output, options, root)
 
 
 def bring_up_to_date(model: Model) -> list[str]:
@@ -91,6 +95,7 @@ def bring_up_to_date(model: Model) -> list[str]:
         burn_import.output.OutputRefused: a file from another source is in the way, or
             the record is damaged and the model file does not exist.
     """
+    from burn_import.operators import importable_from
     from burn_import.pipeline import import_model, write_model
 
     name = model.output.name
@@ -104,7 +109,8 @@ def bring_up_to_date(model: Model) -> list[str]:
             return _prebuilt(model, is_intact)
         if is_intact and _is_current(model, digests.source):
             return []
-    compiled = import_model(model.input, model.options)
+    with importable_from(model.root, model.options.operators):
+        compiled = import_model(model.input, model.options)
     model.output.parent.mkdir(parents=True, exist_ok=True)
     write_model(compiled, model.output)
     return []

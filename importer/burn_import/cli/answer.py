@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import traceback
+from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -20,6 +22,17 @@ class Answer:
         self.report = report
         self.verbose = verbose
         self.code = 0
+        self._created: list[Path] = []
+
+    def make_parent(self, output: Path, *, dry_run: bool = False) -> None:
+        """Create the directory of ``output``; an error removes it again if empty.
+
+        Raises:
+            OSError: a parent is not a directory, or cannot be created.
+        """
+        from burn_import.output import make_parent
+
+        self._created += make_parent(output, dry_run=dry_run)
 
     def __enter__(self) -> Answer:
         return self
@@ -32,6 +45,9 @@ class Answer:
     ) -> bool:
         if error is None:
             return True
+        for folder in self._created:
+            with suppress(OSError):  # it is in use
+                folder.rmdir()
         if isinstance(error, click.exceptions.Exit | click.ClickException | SystemExit):
             return False
         if isinstance(error, BrokenPipeError):  # `| head` has read enough; click exits

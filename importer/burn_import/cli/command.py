@@ -15,9 +15,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -186,12 +184,15 @@ def import_command(
         raise click.UsageError("expected a record as output, to have a precision")
     if depfile is not None and dry_run:
         raise click.UsageError("expected one of --depfile and --dry-run")
+    from burn_import.operators import importable_from
+
     report = Report(style, str(model))
     how = {"force": force, "dry_run": dry_run}
-    with Answer(report, verbose) as answer, _current_directory(options.operators):
+    importable = importable_from(Path.cwd(), options.operators)
+    with Answer(report, verbose) as answer, importable:
         if record is not None:
             _check_for_record(options)
-        _prepare_files(output, depfile, dry_run=dry_run)
+        _prepare_files(answer, output, depfile, dry_run=dry_run)
         if record is not None:
             files = _convert(report, model, record, options, precision, **how)
         else:
@@ -203,7 +204,9 @@ def import_command(
     ctx.exit(answer.code)
 
 
-def _prepare_files(output: Path | None, depfile: Path | None, *, dry_run: bool) -> None:
+def _prepare_files(
+    answer: Answer, output: Path | None, depfile: Path | None, *, dry_run: bool
+) -> None:
     """Make the parent of the output, so that what fails does so before the import.
 
     Raises:
@@ -211,9 +214,7 @@ def _prepare_files(output: Path | None, depfile: Path | None, *, dry_run: bool) 
         OSError: a parent is not a directory, or cannot be created.
     """
     if output is not None:
-        from burn_import.output import make_parent
-
-        make_parent(output, dry_run=dry_run)
+        answer.make_parent(output, dry_run=dry_run)
     if depfile is not None:
         from burn_import.build.depfile import check_depfile
 
@@ -324,20 +325,6 @@ def _rename_note(name: str | None, compiled: Compiled) -> list[str]:
         f"the class is called {compiled.class_name}: {name!r} is no class name, or "
         "hides a name that the module uses"
     ]
-
-
-@contextmanager
-def _current_directory(operators: Sequence[str]) -> Iterator[None]:
-    """Context in which Python also imports modules from the current directory."""
-    if not operators:
-        yield
-        return
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        yield
-    finally:
-        sys.path.remove(here)
 
 
 def _is_class_name(name: str) -> bool:

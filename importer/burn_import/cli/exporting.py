@@ -54,11 +54,10 @@ def export_command(
     """
     with Answer(Report(style, str(module)), False) as answer:
         from burn_import.cli.modules import load_module
-        from burn_import.output import make_parent
 
         check_name(output)
         model = load_module(module, given["weights"], given["class_name"])
-        make_parent(Path(output))
+        answer.make_parent(Path(output))
         with progress(f"exporting {module.name}"):
             written = _export(model, output, given)
         if style == "json":
@@ -135,7 +134,7 @@ def update_command(
         from burn.record.shards import stored_at
         from burn_import.export.update import update_onnx
         from burn_import.foreign import missing_remedy
-        from burn_import.output import OutputRefused, make_parent
+        from burn_import.output import OutputRefused
 
         check_name(output)
         if not stored_at(weights).is_file():
@@ -143,7 +142,7 @@ def update_command(
             raise OutputRefused(problem, missing_remedy(weights))
         record = open_stored(weights)
         arrays = {key: record[key] for key in record}
-        make_parent(Path(output))
+        answer.make_parent(Path(output))
         done = update_onnx(original, arrays, output, partial=partial, force=force)
         if style == "json":
             fields = ("replaced", "unchanged", "without", "unknown", "missing")

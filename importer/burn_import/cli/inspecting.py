@@ -61,6 +61,9 @@ def check_command(
                 {"modules": [{**asdict(s), "module": str(s.module)} for s in statuses]}
             )
         else:
+            if not statuses:
+                places = clean(", ".join(map(str, modules)))
+                click.echo(f"burn-import wrote no module in {places}", err=True)
             for status in statuses:
                 name, text = str(status.module), "; ".join(status.problems)
                 if text and style == "github":

@@ -40,6 +40,11 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     Raises:
         OutputRefused: the file or class does not exist, or the class is not a module.
     """
+    if weights is not None and not weights.exists():
+        raise OutputRefused(
+            f"expected the record of the weights, there is no {str(weights)!r}",
+            missing_remedy(weights),
+        )
     module = _executed(path)
     classes = [
         value

@@ -103,10 +103,8 @@ def quantize_command(
     """
     _check_options(to, given)
     with Answer(Report(style, str(model)), False) as answer:
-        from burn_import.output import make_parent
-
         output = output or Path(f"{model.stem}_{to}.onnx")
-        make_parent(output)
+        answer.make_parent(output)
         with progress(f"quantizing {model.name}"):
             result = _quantized(model, output, to, given)
         _show(result, style, model)

@@ -13,6 +13,9 @@ from burn_import.cli.progress import progress
 from burn_import.cli.report import Report, annotation, clean
 from burn_import.cli.tables import format_option, show_json, show_table, sizes_of
 
+#: Relative error of a derivative above which it is wrong.
+_GRADIENT_TOLERANCE = 1e-3
+
 inputs_option = click.option(
     "--inputs",
     type=click.Path(path_type=Path),
@@ -84,9 +87,12 @@ def verify_command(
         with progress(f"verifying {model.name}"):
             result = verify(model, module=loaded, **options)
         _show(result, style, model)
-        is_wrong = result.gradient is not None and result.gradient > 1e-3
-        answer.code = 0 if result.ok and not is_wrong else 1
+        answer.code = 0 if result.ok and not _is_gradient_wrong(result) else 1
     ctx.exit(answer.code)
+
+
+def _is_gradient_wrong(result: Any) -> bool:
+    return result.gradient is not None and result.gradient > _GRADIENT_TOLERANCE
 
 
 def _show(result: Any, style: str, model: Path) -> None:
@@ -113,6 +119,11 @@ def _show(result: Any, style: str, model: Path) -> None:
     ]
     show_table(("output", "type", "difference", result.engine), cells)
     if result.gradient is not None:
-        click.echo(f"gradient: relative error {result.gradient:.1e}")
+        text = f"gradient: relative error {result.gradient:.1e}"
+        if _is_gradient_wrong(result):
+            text += f", above {_GRADIENT_TOLERANCE:.0e}: DIFFERS"
+            if style == "github":
+                click.echo(annotation("error", str(model), text))
+        click.echo(text)
     if result.divergence is not None:
         click.echo(f"first difference: {clean(str(result.divergence))}")

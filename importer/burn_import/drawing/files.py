@@ -36,7 +36,9 @@ def check_drawing(path: Path, *, force: bool) -> None:
             f"Pass --graph {path.with_suffix('.svg')}.",
         )
     if path.exists() and not force:
-        raise OutputRefused(f"{path} already exists; pass --force to replace it")
+        raise OutputRefused(
+            f"{path} already exists", "Pass --force to replace it, or another name."
+        )
 
 
 def write_drawing(flow: Flow, path: Path, *, force: bool = False) -> None:

@@ -42,7 +42,11 @@ class Divergence:
             "pass": f"every node agrees; pass {self.name!r} changes the results",
             "module": "the file agrees when it is imported; the module differs: its "
             "source or its weights were changed",
-        }.get(self.kind, "every node agrees, and so does the model without passes")
+        }.get(
+            self.kind,
+            "every node agrees on equal operands, and results differ without passes "
+            "too: rounding may add up with these inputs; pass others with --inputs",
+        )
 
 
 def bisect(

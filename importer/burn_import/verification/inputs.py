@@ -27,6 +27,9 @@ def random_inputs(
 ) -> dict[str, Any]:
     """Return an array for each input: normal floats, and integers 0 or 1.
 
+    Integers of an attention mask are 1: where a row attends to nothing, scores vanish
+    beside the lowest float, and rounding decides the derivatives.
+
     Dimensions with one name have one size, which ``sizes`` may set.
 
     Raises:
@@ -39,7 +42,9 @@ def random_inputs(
         extents = [
             n if isinstance(n, int) else _size(str(n), sizes or {}) for n in shape
         ]
-        arrays[name] = _random(random, dtype, extents)
+        array = _random(random, dtype, extents)
+        is_mask = name.endswith("attention_mask") and array.dtype.kind in "iu"
+        arrays[name] = np.ones_like(array) if is_mask else array
     return arrays
 
 

@@ -14,11 +14,12 @@ from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 
 T = TypeVar("T", int, float, str, bool)
 _LARGEST = 2**20
+_NAME = "config.json"
 
 
 def config_path(weights: Path, config: str | None) -> Path:
     """Return the path ``config``, or that of the ``config.json`` beside weights."""
-    return Path(config) if config else weights.with_name("config.json")
+    return Path(config) if config else weights.with_name(_NAME)
 
 
 class NotClaimed(UnsupportedModel):
@@ -137,7 +138,12 @@ def read_config(path: Path) -> Config:
                 f"{path.name}: expected a configuration of at most {_LARGEST} bytes"
             )
         content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+    except OSError as error:
+        raise UnreadableFile(
+            f"cannot read the configuration {str(path)!r}: {error.strerror or error}",
+            f"The configuration is the model's {_NAME}, in its repository.",
+        ) from error
+    except (ValueError, RecursionError) as error:
         raise UnreadableFile(f"{path.name}: expected JSON, got {error}") from error
     if not isinstance(content, dict):
         raise UnreadableFile(f"{path.name}: expected an object of JSON")
