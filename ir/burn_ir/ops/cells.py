@@ -104,7 +104,8 @@ class ProjectedLSTMCell(Op, onnx="ProjectedLSTMCell", versions=(1,), domain="bur
                 raise InvalidOperand(f"expected rank 2, got {state.name}")
         known = next((t for t in (x, h, c) if t.shape is not None), None)
         batch = unnamed() if known is None else known.dims[0]
-        return tuple(Type(dtype, (batch, size)) for size in w_hr.dims)
+        projected, hidden = w_hr.dims
+        return Type(dtype, (batch, projected)), Type(dtype, (batch, hidden))
 
     def lower(
         self, x: Value, h: Value, c: Value, *weights: Value
