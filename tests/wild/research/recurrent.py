@@ -28,7 +28,7 @@ class ProjectedLstm(nn.Module):
 class PackedProjectedLstm(ProjectedLstm):
     """The same of sequences of different lengths."""
 
-    def forward(self, x: Any, lengths: Any) -> Any:
+    def forward(self, x: Any, lengths: Any = None) -> Any:
         packed = rnn.pack_padded_sequence(x, lengths, True, enforce_sorted=False)
         y, (h, c) = self.layers(packed)
         padded, counts = rnn.pad_packed_sequence(y, batch_first=True)
