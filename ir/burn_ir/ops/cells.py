@@ -76,6 +76,49 @@ class LSTMCell(Cell, Op, onnx="LSTMCell", versions=(1,), domain="burn"):
 
 
 @operator
+class ProjectedLSTMCell(Op, onnx="ProjectedLSTMCell", versions=(1,), domain="burn"):
+    """One step of an LSTM with ``proj_size``; results are h and c.
+
+    The operands are ``x`` [batch, input], ``h`` [batch, projected], ``c`` [batch,
+    hidden], the parameters ``w_ih``, ``w_hh`` and ``w_hr`` [projected, hidden], and
+    two biases or none. There is no layer of such a step in PyTorch.
+    """
+
+    def infer(
+        self,
+        x: Type,
+        h: Type,
+        c: Type,
+        w_ih: Type,
+        w_hh: Type,
+        w_hr: Type,
+        *biases: Type,
+    ) -> tuple[Type, Type]:
+        check_parameters([w_ih, w_hh])
+        check_parameters([w_hr, w_hr])
+        if len(biases) not in (0, 2):
+            raise InvalidOperand(f"expected no bias or 2, got {len(biases)}")
+        dtype = same_dtype(x, h, c, w_ih, w_hh, w_hr, *biases)
+        for state in (x, h, c):
+            if state.shape is not None and state.rank != 2:
+                raise InvalidOperand(f"expected rank 2, got {state.name}")
+        known = next((t for t in (x, h, c) if t.shape is not None), None)
+        batch = unnamed() if known is None else known.dims[0]
+        projected, hidden = w_hr.dims
+        return Type(dtype, (batch, projected)), Type(dtype, (batch, hidden))
+
+    def lower(
+        self, x: Value, h: Value, c: Value, *weights: Value
+    ) -> tuple[Value, Value]:
+        w_ih, w_hh, w_hr, *biases = weights
+        b_ih, b_hh = biases or (None, None)
+        gates = ops.linear(x, w_ih, b_ih) + ops.linear(h, w_hh, b_hh)
+        i, f, g, o = ops.split(gates, (w_hr.shape[1],) * 4, 1)
+        c = ops.sigmoid(f) * c + ops.sigmoid(i) * ops.tanh(g)
+        return ops.linear(ops.sigmoid(o) * ops.tanh(c), w_hr), c
+
+
+@operator
 class GRUCell(Cell, Op, onnx="GRUCell", versions=(1,), domain="burn"):
     """Operands are ``x``, ``h`` and the parameters; the result is h."""
 

@@ -33,6 +33,13 @@ COMPARISONS = {
     "greater_equal_": np.greater_equal,
     "not_equal_": np.not_equal,
 }
+BITWISE = {
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
+}
 
 CASES: tuple[Case, ...] = (
     *(
@@ -47,6 +54,12 @@ CASES: tuple[Case, ...] = (
         for name, test in COMPARISONS.items()
     ),
     case("eq_.Scalar", as_float(lambda x: x == 2), self=f32("n", 2), other=2),
+    *(
+        case(f"__i{name}__.Tensor", function, self=whole, other=i32(4, low=0, high=4))
+        for name, function in BITWISE.items()
+        for whole in (i32("n", 4, low=0, high=9),)
+    ),
+    case("__iand__.Scalar", lambda x: x & 6, self=i32("n", 4, low=-9), other=6),
     case("logical_not_.default", as_float(np.logical_not), self=i32("n", 4, low=-1)),
     case("logical_and_.default", as_float(np.logical_and), self=X, other=Y),
     case("less.Tensor", np.less, self=X, other=Y),

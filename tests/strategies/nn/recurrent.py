@@ -31,6 +31,18 @@ def lstm_cell(draw: Draw, version: int) -> Example:
     return cell(draw, "LSTM")
 
 
+@case("ProjectedLSTMCell", domain="burn")
+def projected_lstm_cell(draw: Draw, version: int) -> Example:
+    batch, features, hidden, size = (draw(st.integers(1, 3)) for _ in range(4))
+    inputs: list[Array | None] = [floats(draw, (batch, features))]
+    inputs += [floats(draw, (batch, size)), floats(draw, (batch, hidden))]
+    shapes = (4 * hidden, features), (4 * hidden, size), (size, hidden)
+    inputs += [floats(draw, shape) for shape in shapes]
+    if draw(flags):
+        inputs += [floats(draw, (4 * hidden,)) for _ in range(2)]
+    return example({}, inputs, "LSTM", 2)
+
+
 @case("GRUCell", domain="burn")
 def gru_cell(draw: Draw, version: int) -> Example:
     return cell(draw, "GRU")

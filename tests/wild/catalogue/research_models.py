@@ -11,7 +11,7 @@ from tests.wild.entry import Case, Entry
 FAMILIES = (
     *("graphs", "sequences", "mixers", "vision", "density", "sets", "structures"),
     *("layers", "decoders", "applied", "recognition", "restoration", "signals"),
-    *("forecasts", "estimators"),
+    *("forecasts", "estimators", "recurrent"),
 )
 
 

@@ -44,7 +44,8 @@ def rule(
     """Return a decorator that registers a rule for targets without ``torch.ops.``.
 
     ``aten.add_.Tensor``, which changes ``self`` in place, is registered with the rule
-    of ``aten.add.Tensor`` unless it has its own.
+    of ``aten.add.Tensor`` unless it has its own; so is ``aten.__iand__.Tensor`` with
+    that of ``aten.__and__.Tensor``.
     """
 
     def register(function: F) -> F:
@@ -55,8 +56,9 @@ def rule(
             )
             family, _, rest = target.partition(".")
             name, _, overload = rest.partition(".")
-            if family == "aten" and not name.endswith("_"):
-                in_place = f"{family}.{name}_.{overload}"
+            if family == "aten" and (name.startswith("__") or not name.endswith("_")):
+                name = f"__i{name[2:]}" if name.startswith("__") else f"{name}_"
+                in_place = f"{family}.{name}.{overload}"
                 table.setdefault(in_place, Entry(function, mutates="self"))
         return function
 

@@ -17,8 +17,9 @@ from burn_import.frontends.torch_export.aten.nn.rnn import (
     RNN_TANH,
     Kind,
     Stack,
+    inside,
+    turned,
 )
-from burn_import.frontends.torch_export.aten.shape.slicing import places
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT32,
@@ -29,18 +30,6 @@ from burn_import.frontends.torch_export.builder import (
 )
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import InvalidModel, UnsupportedModel
-
-
-def turned(g: Builder, x: Value) -> Value:
-    """Return ``x`` [a, b, c] with its first two axes exchanged."""
-    dims = x.dims and (x.dims[1], x.dims[0], x.dims[2])
-    return replace(g.op("Transpose", x, perm=(1, 0, 2)), dims=dims)
-
-
-def inside(g: Builder, of: Packed) -> Value:
-    """Return a mask of the steps that are no padding: bools [time, batch]."""
-    time = g.at(INT64).op("Unsqueeze", places(g, g.extent(of.padded, 0)), [1])
-    return g.at(BOOL).op("Less", time, of.lengths)
 
 
 def packed(g: Builder, of: Packed) -> Value:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from burn_import.frontends.torch_export.builder import Builder, Value
+from burn_import.frontends.torch_export.aten.nn.projected_lstm import ProjectedStack
+from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    INT64,
+    Builder,
+    Packed,
+    Value,
+)
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
 from burn_ir.types import Array
@@ -101,16 +109,37 @@ class Stack:
         if x.rank != _RANK:
             raise UnsupportedModel("a recurrent layer without a batch axis")
         if batch_first:
-            x = g.op("Transpose", x, perm=(1, 0, 2))
+            x = turned(g, x)
+        x, *last = (
+            self._projected(x, states) if self.is_projected else self._run(x, states)
+        )
+        return [turned(g, x) if batch_first else x, *last]
+
+    def _run(self, x: Value, states: Sequence[Value]) -> Sequence[Value]:
+        """Return the outputs of ``x`` [time, batch, features] and the last states."""
         last: list[list[Value]] = [[] for _ in states]
         for layer in range(self.layers):
             outputs = self.layer(layer, x, states)
             x = self.joined(outputs[0])
             for kept, state in zip(last, outputs[1:], strict=True):
                 kept.append(state)
-        if batch_first:
-            x = g.op("Transpose", x, perm=(1, 0, 2))
         return [x, *(self.stacked(kept) for kept in last)]
+
+    @property
+    def is_projected(self) -> bool:
+        """Whether each direction has one more parameter, ``weight_hr``."""
+        directions = self.layers * (2 if self.bidirectional else 1)
+        return len(self.params) == directions * (5 if self.has_biases else 3)
+
+    def _projected(self, x: Value, states: Sequence[Value]) -> Sequence[Value]:
+        """Return the same of an LSTM with ``proj_size``."""
+        g, mask = self.g, None
+        if self.lengths is not None:
+            lengths = g.cast(self.lengths, INT64)
+            steps = g.at(BOOL).op("Unsqueeze", inside(g, Packed(x, lengths)), [2])
+            mask = replace(steps, dims=None if x.dims is None else (*x.dims[:2], 1))
+        stack = self.params, self.has_biases, self.layers, self.bidirectional
+        return ProjectedStack(g, *stack, mask).run(x, states)
 
     def layer(self, layer: int, x: Value, states: Sequence[Value]) -> Sequence[Value]:
         g, count = self.g, 2 if self.bidirectional else 1
@@ -160,7 +189,10 @@ class Stack:
         count = 2 if self.bidirectional else 1
         each = 4 if self.has_biases else 2
         if len(self.params) != self.layers * count * each:
-            raise UnsupportedModel("a recurrent layer with projections")
+            raise UnsupportedModel(
+                f"expected {self.layers * count * each} parameters of recurrent "
+                f"layers, got {len(self.params)}"
+            )
         starts = range(layer * count * each, (layer + 1) * count * each, each)
         return [self.params[start : start + each] for start in starts]
 
@@ -228,6 +260,18 @@ class Stack:
         """Return the gates (rows) of ``array`` in ONNX's order."""
         parts = np.split(array, len(self.kind.gates))
         return np.concatenate([parts[gate] for gate in self.kind.gates])
+
+
+def turned(g: Builder, x: Value) -> Value:
+    """Return ``x`` [a, b, c] with its first two axes exchanged."""
+    dims = x.dims and (x.dims[1], x.dims[0], x.dims[2])
+    return replace(g.op("Transpose", x, perm=(1, 0, 2)), dims=dims)
+
+
+def inside(g: Builder, of: Packed) -> Value:
+    """Return a mask of the steps that are no padding: bools [time, batch]."""
+    time = g.at(INT64).op("Unsqueeze", places(g, g.extent(of.padded, 0)), [1])
+    return g.at(BOOL).op("Less", time, of.lengths)
 
 
 _RANK = 3
