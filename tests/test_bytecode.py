@@ -1,9 +1,15 @@
-"""Workers of a test run share bytecode, in a folder that is removed at the end."""
+"""Workers of a test run share bytecode, in a folder that is removed at the end.
+
+It also has links to the bytecode of installed packages.
+"""
 
 import os
+import py_compile
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Callable
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,11 +34,30 @@ class Config:
         self.cleanups.append(function)
 
 
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """Return the bytecode of an installed module, and of one that is for tests."""
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    files = []
+    for name in ("package", "package/tests"):
+        file = tmp_path / "platlib" / name / "module.py"
+        file.parent.mkdir(parents=True)
+        file.write_text("VALUE = 1\n", "ascii")
+        py_compile.compile(str(file))
+        files.append(Path(cache_from_source(str(file))))
+    monkeypatch.setattr(sysconfig, "get_path", lambda kind: str(tmp_path / kind))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "platlib"))
+    return files
+
+
 @pytest.mark.parametrize(
     ("processes", "is_written_anyway"), [(2, False), (0, False), (2, True)]
 )
 def test_children_write_bytecode_into_one_folder(
-    monkeypatch: pytest.MonkeyPatch, processes: int, is_written_anyway: bool
+    monkeypatch: pytest.MonkeyPatch,
+    installed: list[Path],
+    processes: int,
+    is_written_anyway: bool,
 ) -> None:
     monkeypatch.setattr(sys, "dont_write_bytecode", not is_written_anyway)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
@@ -43,11 +68,20 @@ def test_children_write_bytecode_into_one_folder(
         assert not config.cleanups
         assert os.environ["PYTHONDONTWRITEBYTECODE"] == "1"
         return
-    code = "import sys; print(sys.dont_write_bytecode, sys.pycache_prefix)"
+    code = (
+        "import package.module, package.tests.module, sys\n"
+        "print(sys.dont_write_bytecode, sys.pycache_prefix)\n"
+        "print(package.module.__cached__, package.tests.module.__cached__)"
+    )
     command = [sys.executable, "-c", code]
-    is_off, folder = subprocess.check_output(command, text=True).split()
+    is_off, folder, *files = subprocess.check_output(command, text=True).split()
     assert is_off == "False"
     assert Path(folder).is_dir()
+    # A link to bytecode in use is left; new bytecode is a file.
+    linked, compiled = map(Path, files)
+    assert linked.is_symlink() and linked.samefile(installed[0])
+    assert compiled.is_file() and not compiled.is_symlink()
     for cleanup in config.cleanups:
         cleanup()
     assert not Path(folder).exists()
+    assert all(file.exists() for file in installed)

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,15 +46,32 @@ class Recorded:
 
 
 def archive() -> Path:
-    """The path of the archive, made on the first call for an onnx version."""
+    """The path of the archive, made on the first call for an onnx version.
+
+    A process waits for another one that is making it.
+    """
     path = CACHE / f"onnx-{onnx.__version__}-{LAYOUT}.zip"
-    if not path.exists():
-        CACHE.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=CACHE, suffix=".part")
-        os.close(handle)
-        _write(Path(name))
-        Path(name).replace(path)  # at once: another process may be making it too
+    if path.exists():
+        return path
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with locked(path.with_suffix(".lock")):
+        if not path.exists():
+            handle, name = tempfile.mkstemp(dir=CACHE, suffix=".part")
+            os.close(handle)
+            _write(Path(name))
+            Path(name).replace(path)  # at once: it is read without the lock
     return path
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file while the block runs, where the system has such locks."""
+    with path.open("w") as file:
+        if sys.platform != "win32":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _write(path: Path) -> None:

@@ -17,9 +17,10 @@ PUBLIC = frozenset(
 _TENSORS = frozenset({("burn.methods", "Methods"), ("burn.tensor", "Tensor")})
 #: Modules that do not compute on tensors.
 _WITHOUT_TENSORS = frozenset(
-    {"burn.dtypes", "burn.nn.init", "burn.nn.inputs", "burn.nn.module"}
-    | {"burn.nn.written", "burn.primitive", "burn.record.reader", "burn.tensor"}
-    | {"burn.box", "burn.record.dtypes", "burn.record.errors"}
+    {"burn.box", "burn.dtypes", "burn.primitive", "burn.record.dtypes"}
+    | {"burn.nn.containers.sequences", "burn.nn.init", "burn.nn.inputs"}
+    | {"burn.nn.module", "burn.nn.written", "burn.record.errors"}
+    | {"burn.record.reader", "burn.tensor"}
 )
 #: The modules that run operations, and the one that has a replacement.
 _DEVICES, _DEVICE = "burn.backend.", "burn.backend.base"

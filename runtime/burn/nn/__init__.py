@@ -7,6 +7,12 @@ from burn.box import Buffer as Buffer, Parameter as Parameter
 from burn.lazy import lazy_names, public_names
 from burn.nn import init as init
 from burn.nn.autocast import Precision as Precision, autocast as autocast
+from burn.nn.containers.sequences import (
+    ModuleList as ModuleList,
+    ModuleTuple as ModuleTuple,
+    ParameterList as ParameterList,
+    Sequential as Sequential,
+)
 from burn.nn.dropout import (
     AlphaDropout as AlphaDropout,
     Dropout as Dropout,
@@ -18,13 +24,7 @@ from burn.nn.dropout import (
 from burn.nn.init import buffer as buffer, parameter as parameter
 from burn.nn.inputs import InputError as InputError, check_inputs as check_inputs
 from burn.nn.modes import inference as inference
-from burn.nn.module import (
-    Module as Module,
-    ModuleList as ModuleList,
-    ModuleTuple as ModuleTuple,
-    ParameterList as ParameterList,
-    Sequential as Sequential,
-)
+from burn.nn.module import Module as Module
 from burn.nn.summary import Summary as Summary, summary as summary
 from burn.nn.transforms.output_dropout import dropout as dropout
 
@@ -66,6 +66,10 @@ if TYPE_CHECKING:
         LSTMCell as LSTMCell,
         RNNCell as RNNCell,
     )
+    from burn.nn.containers.dicts import (
+        ModuleDict as ModuleDict,
+        ParameterDict as ParameterDict,
+    )
     from burn.nn.conv import (
         Conv1d as Conv1d,
         Conv2d as Conv2d,
@@ -74,7 +78,6 @@ if TYPE_CHECKING:
         ConvTranspose2d as ConvTranspose2d,
         ConvTranspose3d as ConvTranspose3d,
     )
-    from burn.nn.dicts import ModuleDict as ModuleDict, ParameterDict as ParameterDict
     from burn.nn.distances import (
         CosineSimilarity as CosineSimilarity,
         PairwiseDistance as PairwiseDistance,
@@ -206,6 +209,7 @@ else:
                 "Threshold",
             ),
             "burn.nn.cells": ("GRUCell", "LSTMCell", "RNNCell"),
+            "burn.nn.containers.dicts": ("ModuleDict", "ParameterDict"),
             "burn.nn.conv": (
                 "Conv1d",
                 "Conv2d",
@@ -214,7 +218,6 @@ else:
                 "ConvTranspose2d",
                 "ConvTranspose3d",
             ),
-            "burn.nn.dicts": ("ModuleDict", "ParameterDict"),
             "burn.nn.distances": ("CosineSimilarity", "PairwiseDistance"),
             "burn.nn.embedding": ("Embedding", "EmbeddingBag"),
             "burn.nn.linear": ("Bilinear", "Conv1D", "Linear"),

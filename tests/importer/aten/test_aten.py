@@ -16,7 +16,6 @@ from tests.importer.exported_files import saved
 
 
 @pytest.mark.parametrize("case", families.CASES, ids=lambda case: case.name)
-@pytest.mark.sampled(4)
 def test_an_operator_computes_what_it_says(case: Case, tmp_path: Path) -> None:
     model: Any = load(saved(tmp_path, written(case), {}))
     for size in SIZES if case.varies else SIZES[:1]:

@@ -46,6 +46,8 @@ def test_a_formula_is_what_pytorch_computes(case: Case) -> None:
 UNEXPORTED = ("aten.fake_quantize",)
 
 
+# test_aten.py computes every case by its rule; this exports the case, which is slow.
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("decomposed", [False, True], ids=["", "decomposed"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_program_of_pytorch_computes_the_same(

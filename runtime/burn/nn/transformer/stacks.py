@@ -7,8 +7,9 @@ import numpy as np
 
 from burn.box import Parameter
 from burn.nn import init
+from burn.nn.containers.sequences import ModuleList
 from burn.nn.dropout import Dropout
-from burn.nn.module import Module, ModuleList
+from burn.nn.module import Module
 from burn.nn.norm import LayerNorm
 from burn.nn.random import random_state
 from burn.nn.transformer.layers import (

@@ -1,0 +1,1 @@
+"""Modules that contain other modules or parameters, as lists or by name."""
