@@ -65,6 +65,7 @@ from burn_import.passes.shapes.roll import roll
 from burn_import.passes.shapes.splits import splits
 from burn_import.passes.shapes.squeeze_transpose import turns
 from burn_import.passes.shapes.unflatten_heads import stacks
+from burn_import.passes.shapes.written_slices import written_slices
 from burn_import.rewriting.graphs import Pass, apply_with_bodies
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
@@ -84,6 +85,7 @@ PASSES: tuple[Pass, ...] = (
     turns,
     movements,
     repetitions,
+    written_slices,
     growing_concats,
     strided_views,
     expansions,

@@ -62,7 +62,7 @@ class Ramps:
             return Ramp((0,) * len(self.flow.extents(name)), dims[0])
         array = self.flow.stored(name)
         if array is not None:
-            return _ramp_of_array(array)
+            return ramp_of_array(array)
         node = self.flow.made_by(name, "Range", "Unsqueeze", "Expand", *ARITHMETIC)
         if node is None:
             return None
@@ -109,7 +109,7 @@ class Ramps:
         return Ramp(tuple(step * factor for step in a.steps), a.offset * factor)
 
 
-def _ramp_of_array(array: Array) -> Ramp | None:
+def ramp_of_array(array: Array) -> Ramp | None:
     """Return constant integers as a ramp, None if they are none."""
     if array.dtype.kind not in "iu" or not array.size:
         return None

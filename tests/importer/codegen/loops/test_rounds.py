@@ -18,6 +18,7 @@ from tests.importer.looped import check, normal
 
 WEIGHTS = {"w": normal(4, 4) / 2, "u": normal(4, 4, seed=3) / 2}
 FEEDS = [{"x": normal(n, 6, 4), "h": normal(n, 4)} for n in (1, 3)]
+BASES = ("zeros", "y0", "y1", "y2", "y3", "y4")
 ONE = "one = Constant <value = int64[1] {1}> ()"
 
 
@@ -57,6 +58,28 @@ def test_states_are_collected(tmp_path: Path) -> None:
     assert "h = ops.tanh(self.linear(x[:, i]) + self.linear_2(h))" in text
     assert "hidden_states.append(h)" in text
     assert "ops.stack(hidden_states, axis=1)" in text
+
+
+@pytest.mark.parametrize("order", [range(6), (1, 0, 2, 3, 4, 5)])
+def test_states_are_written_into_a_tensor(tmp_path: Path, order: list[int]) -> None:
+    places = [
+        f"p{t} = Constant <value = int64[1, 1, 4] {{{', '.join([str(t)] * 4)}}}> ()"
+        for t in range(6)
+    ]
+    writes = [
+        f"y{at} = ScatterElements <axis = 1> ({base}, q{t}, e{t})"
+        for at, (t, base) in enumerate(zip(order, BASES, strict=True))
+    ]
+    shapes = ["size = Shape (e0)", "n = Shape <start = 0, end = 1> (x)"]
+    shapes.append("rest = Constant <value = int64[2] {6, 4}> ()")
+    shapes.append("full = Concat <axis = 0> (n, rest)")
+    shapes.append("zeros = ConstantOfShape (full)")
+    wide = [f"q{t} = Expand (p{t}, size)" for t in range(6)]
+    lines = [*scan(6), *places, *shapes, *wide, *writes, "y = Identity (y5)"]
+    text = source(tmp_path, lines, "y")
+    assert "for i in range(6):" in text
+    assert "ops.scatter" not in text
+    assert "ops.stack(" in text
 
 
 def test_slices_before_all_rounds_are_read_in_each(tmp_path: Path) -> None:
