@@ -193,15 +193,21 @@ def writable(dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
 
 
 def with_open_size(target: Sequence[Dim], extents: Sequence[Dim]) -> list[Dim]:
-    """Return ``target`` with -1 for a number that a reshape of ``extents`` keeps.
+    """Return ``target`` with -1 for an extent that a reshape of ``extents`` infers.
 
-    It is the last one before the axes that change: the sequence axis, where heads
-    are split off, or the batch axis; else the first that joins several axes, like
-    the places of an image. The source then works for inputs of other sizes.
+    It is the first one that a name and a number make up, like ``64 * batch`` of
+    windows; else a number that the reshape keeps: the last one before the axes that
+    change, the sequence axis, where heads are split off, or the batch axis; else the
+    first that joins several axes, like the places of an image. The source then works
+    for inputs of other sizes.
     """
     result = list(target)
     if -1 in target or 0 in target or any(map(is_unnamed, target)):
         return result
+    for axis, extent in enumerate(target):
+        if isinstance(extent, Poly) and not str(extent).isidentifier():
+            result[axis] = -1
+            return result
     pairs = zip(target, extents, strict=False)
     kept = [a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
     numbers = [axis for axis, extent in enumerate(kept) if isinstance(extent, int)]

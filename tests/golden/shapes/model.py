@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 708ac3ec3d91de0047ef0639ecfe4cf79869974be866d079863d92f7900e99fa
 # record sha256 44173224ba4f8336d363958c8f132bdcd2a2fbb741ab704cc6c0cbd42367b6cb
-# body   sha256 d5b4e7ac2e353f77f62a654e50a09f229d54a56ffc08fbc0c439379f48e4ce82
+# body   sha256 a6da2374939860e9f219aef86b230e79a0a3ccb34f6a2c22879cb8565cfdbca8
 """Net: x -> scaled, target, half, exceeds.
 
 Outputs:
@@ -51,12 +51,12 @@ class Net(nn.Module):
 
     @nn.check_inputs(x="float32[batch, time, 6]")
     def __call__(self, x: Tensor) -> NetOutput:
-        batch, time = x.shape[:2]
-        count_ = ops.array(time * batch // 2, dtype=burn.float32)
-        scaled = x.reshape(time * batch, 2, 3).mean(-1) / count_  # [batch * time, 2]
+        pairs = x.reshape(-1, 2, 3)  # [batch * time, 2, 3]
+        size = pairs.shape[0]
+        scaled = pairs.mean(-1) / ops.array(size // 2, dtype=burn.float32)
         return NetOutput(
             scaled,
-            ops.array([time * batch, 2, -1], dtype=burn.int64),
-            ops.array(time * batch // 2, dtype=burn.int64),
+            ops.array([size, 2, -1], dtype=burn.int64),
+            ops.array(size // 2, dtype=burn.int64),
             scaled.max() > 0.1,
         )

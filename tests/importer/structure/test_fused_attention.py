@@ -8,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import burn
 from tests.importer.looped import compare, judged, normal
-from tests.modules import generate, import_file
+from tests.modules import Array, generate, import_file
 
 WIDTH = 8
 
@@ -16,7 +16,7 @@ WIDTH = 8
 def fused(layers: int) -> onnx.ModelProto:
     """Return layers of a fused attention, a linear layer and a residual sum."""
     nodes, x = [], "x"
-    stored = {"lengths": np.array([3, 2], np.int32)}
+    stored: dict[str, Array] = {"lengths": np.array([3, 2], np.int32)}
     for number in range(layers):
         scope = f"/encoder/layer.{number}/attention"
         weights = [f"Attention_{number}_qkv_weight", f"Attention_{number}_qkv_bias"]

@@ -21,7 +21,7 @@ from burn_import.codegen.merge.constructor_parameters import Constructor, constr
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.field_lines import field_lines
 from burn_import.codegen.merge.flattened_axes import (
-    Axes,
+    Flattened,
     differing_axes,
     with_reshapes,
 )
@@ -42,6 +42,7 @@ TELLING = 3
 #: Maximum number of parameters of a class that runs some statements conditionally.
 MOST_WITH_BLOCKS = 6
 _COMMENT = re.compile(r"\s*# [^'\"]*$")
+_AS_THEY_ARE = Flattened()
 _NUMBER = re.compile(r"(?<![\w.])\d[\w.]*")
 
 #: Primitives of classes that are called `Conv` rather than `Block`.
@@ -152,7 +153,7 @@ class Family:
     #: Whether the bodies with loops were unified.
     rolled: bool = False
     #: Axes that reshapes flatten in the unified bodies.
-    flattened: frozenset[Axes] = frozenset()
+    flattened: Flattened = field(default_factory=Flattened)
 
     @property
     def bodies(self) -> list[Body]:
@@ -238,15 +239,16 @@ def family(drafts: Sequence[Draft], families: Families) -> Family | None:
         merged = _united(members, families, rolled)
         if merged is not None:
             return merged
-    axes = differing_axes([draft.body for draft in members])
-    return _united(members, families, flattened=axes) if axes else None
+    choices = differing_axes([draft.body for draft in members])
+    families_of = (_united(members, families, flattened=one) for one in choices)
+    return next(filter(None, families_of), None)
 
 
 def _united(
     members: list[Draft],
     families: Families,
     rolled: bool = False,
-    flattened: frozenset[Axes] = frozenset(),
+    flattened: Flattened = _AS_THEY_ARE,
 ) -> Family | None:
     """Return the drafts merged by their bodies, with or without loops, or None."""
     bodies = [draft.rolled if rolled else draft.body for draft in members]
