@@ -82,6 +82,11 @@ class _Builder:
         graph = self.fill(raw, scope, inputs)
         flags = ((scope.names.get(name), flag) for name, flag in raw.trained.items())
         self.constants.trained.update((name, flag) for name, flag in flags if name)
+        self.constants.trained.update(
+            (state, True)
+            for state, name in zip(states, raw.states, strict=True)
+            if raw.trained.get(name)
+        )
         self.constants.tells_transient = raw.transient is not None
         hidden = (scope.names.get(name) for name in raw.transient or ())
         self.constants.transient.update(name for name in hidden if name)

@@ -11,6 +11,7 @@
 
 from typing import TYPE_CHECKING
 
+from burn.attribute_hints import PACKAGE
 from burn.lazy import keep_functions, lazy_names
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ else:
             "burn.tensor": ("Tensor", "from_numpy", "tensor"),
             "burn.version": ("require_version",),
         },
+        PACKAGE,
     )
     keep_functions(__name__, "tensor")
 

@@ -146,6 +146,24 @@ MODULES: Hints = {
     "summary": "nn.summary(module, x)",
 }
 
+OPTIMIZERS: Hints = {
+    "zero_grad": "loss.backward()  # gradients are returned and do not add up",
+    "param_groups": "opt.groups  # opt.lr = 0.1 sets the learning rate of all",
+    "add_param_group": "optim.SGD(module, lr=0.1, groups={'weight': {'lr': 0.01}})",
+}
+SCHEDULES: Hints = {
+    "get_last_lr": "schedule.lr",
+    "last_epoch": "schedule.count",
+}
+_PARTS = ("config", "data", "distributed", "generation", "loss", "optim", "train")
+#: Names of ``torch`` that ``burn`` does not have, and parts that are imported alone.
+PACKAGE: Hints = {
+    **{name: f"from burn import {name}" for name in _PARTS},
+    "autocast": "nn.autocast('bf16')",
+    "inference_mode": "nn.inference()",
+    "manual_seed": "nn.init.seed(0)",
+    "no_grad": "nn.inference(), or x.detach() for a tensor",
+}
 
 _LAZY = (
     *(f"{kind}{rank}d" for kind in ("Conv", "ConvTranspose") for rank in (1, 2, 3)),

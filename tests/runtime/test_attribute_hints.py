@@ -2,19 +2,32 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
 import burn
-from burn import Autodiff, Cpu, Parameter, Tensor, nn, ops
-from burn.attribute_hints import BOXES, MODULES, SHARED, TENSORS, Hints, add_hints
+from burn import Autodiff, Cpu, Parameter, Tensor, nn, ops, optim
+from burn.attribute_hints import (
+    BOXES,
+    MODULES,
+    OPTIMIZERS,
+    SCHEDULES,
+    SHARED,
+    TENSORS,
+    Hints,
+    add_hints,
+)
 
 CASES = [
     *(("tensor", *hint) for hint in {**SHARED, **TENSORS}.items()),
     *(("parameter", *hint) for hint in {**SHARED, **BOXES}.items()),
     *(("module", *hint) for hint in MODULES.items()),
+    *(("opt", *hint) for hint in OPTIMIZERS.items()),
+    *(("schedule", *hint) for hint in SCHEDULES.items()),
 ]
 
 
@@ -28,6 +41,7 @@ class _Device(type):
 def names(subject: str) -> dict[str, Any]:
     """Return the names that hints may have, with values for which they evaluate."""
     module = nn.Linear(3, 3).to(Autodiff(Cpu()))
+    opt = optim.SGD(module, lr=0.1)
     x = burn.tensor(np.arange(9, dtype=np.float32).reshape(3, 3)).to(Autodiff(Cpu()))
     x = x.require_grad()
     if subject == "parameter":
@@ -41,6 +55,9 @@ def names(subject: str) -> dict[str, Any]:
         "burn": type("burn", (), fake),
         "nn": nn,
         "ops": ops,
+        "optim": optim,
+        "opt": opt,
+        "schedule": optim.constant(opt),
         "copy": copy,
         "module": module,
         "x": x,
@@ -76,7 +93,7 @@ def test_a_missing_attribute_is_answered_with_its_hint(
     subject: str, name: str, hint: str
 ) -> None:
     space = names(subject)
-    owner = space["module" if subject == "module" else "x"]
+    owner = space.get(subject, space["x"])
     assert not hasattr(owner, name) and getattr(owner, name, None) is None
     with pytest.raises(AttributeError) as error:
         getattr(owner, name)
@@ -98,6 +115,21 @@ def test_messages_name_the_class_and_the_remedy() -> None:
         "Sequential has no 'eval'; use module.valid() "
         "(a copy for inference; nn.inference() is a context)"
     )
+
+
+def test_names_of_the_package() -> None:
+    program = """
+import burn
+for name, hint in burn.attribute_hints.PACKAGE.items():
+    try:
+        getattr(burn, name)
+    except AttributeError as error:
+        assert str(error) == f"module 'burn' has no attribute {name!r}; use {hint}"
+    else:
+        raise ValueError(f"burn has {name}")
+    exec(hint.partition(",")[0], {"nn": burn.nn})
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_other_attributes_are_answered_as_python_does() -> None:

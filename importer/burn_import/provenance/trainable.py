@@ -36,16 +36,18 @@ def is_trained(graph: Graph, constant: str) -> bool:
 
     Few files record the difference. An array that an exporter computed is no parameter:
     training it would not train its sources, except in another shape as the operand of
-    an operator that defines it as a parameter. Arrays that are not floating, or that a
-    call replaces, cannot be trained. A small ``Constant`` node was written by hand,
-    unless PaddlePaddle's name says otherwise; PyTorch's exporters store no weight so,
-    others do. Other buffers are recognized by
-    common names or, without a name, by content: rotary frequencies, ALiBi slopes, and
-    masks. Sinusoidal position tables are recognized by content whatever their name.
+    an operator that defines it as a parameter. Arrays that are not floating cannot be
+    trained; those that a call replaces only if the file says so. A small ``Constant``
+    node was written by hand, unless PaddlePaddle's name says otherwise; PyTorch's
+    exporters store no weight so, others do. Other buffers are recognized by common
+    names or, without a name, by content: rotary frequencies, ALiBi slopes, and masks.
+    Sinusoidal position tables are recognized by content whatever their name.
     """
     array, constants = graph.constants[constant], graph.constants
-    if not is_float(array.dtype) or constant in graph.states:
+    if not is_float(array.dtype):
         return False
+    if constant in graph.states:
+        return constants.trained.get(constant, False)
     name = original(graph, constant)
     if name in constants.trained:
         return constants.trained[name]

@@ -41,14 +41,25 @@ def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
 def _without_elements(
     extents: tuple[int, ...], target: tuple[int, ...]
 ) -> tuple[int, ...]:
-    """Return ``target`` for an empty tensor, with -1 resolved if possible."""
+    """Return ``target`` for an empty tensor, with -1 resolved if possible.
+
+    Raises:
+        ValueError: any extent in place of -1 fits.
+    """
     axis = target.index(-1)
     is_kept = (
         axis < len(extents)
         and extents[:axis] == target[:axis]
         and prod(extents[axis + 1 :]) == prod(target[axis + 1 :])
     )
-    return (*target[:axis], extents[axis], *target[axis + 1 :]) if is_kept else target
+    if is_kept:
+        return (*target[:axis], extents[axis], *target[axis + 1 :])
+    if prod(target) == 0:
+        raise ValueError(
+            f"expected a shape that determines -1, got {list(target)} for a tensor "
+            f"without elements, {list(extents)}: is the batch empty?"
+        )
+    return target
 
 
 @reshape.vjp

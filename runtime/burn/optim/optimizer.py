@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, TypedDict
 
 from burn import ops
+from burn.attribute_hints import OPTIMIZERS, add_hints
 from burn.backend.base import Backend
 from burn.box import Box, Deferred, Parameter
 from burn.dtypes import DType
@@ -174,7 +175,8 @@ class Optimizer(Stateful):
             check_tracked(boxes)
             raise ValueError(
                 "expected the gradient of at least one parameter of the optimizer, got "
-                f"{len(gradients)} gradients of others; is everything frozen?"
+                f"{len(gradients)} gradients of others; is everything frozen, or was "
+                "the optimizer made before nn.lora or a new layer?"
             )
         if self.clip_value is not None:
             grads = clip_grad_value(grads, self.clip_value)
@@ -249,6 +251,9 @@ class Optimizer(Stateful):
         return Box(Deferred(box.shape, box.dtype, make))
 
 
+add_hints(Optimizer, OPTIMIZERS)
+
+
 class _Scales:
     """The same scalars in the dtype of each parameter."""
 
@@ -305,11 +310,22 @@ def tracked(parameters: Parameters) -> dict[str, Parameter]:
     """Return parameters by path.
 
     Raises:
+        TypeError: they have no paths, as PyTorch's lists of groups.
         ValueError: as :func:`check_tracked`.
     """
     if isinstance(parameters, Module):
         parameters = dict(parameters.parameters())
-    boxes = dict(parameters)
+    pairs: list[Any] = list(
+        parameters.items() if isinstance(parameters, Mapping) else parameters
+    )
+    for pair in pairs:
+        if not (isinstance(pair, tuple) and isinstance(pair[-1], Parameter)):
+            raise TypeError(
+                "expected a module, or parameters by path, got an item of type "
+                f"{type(pair).__name__}; groups={{'head.*': {{'lr': 1e-3}}}} sets "
+                "options of some parameters"
+            )
+    boxes = dict(pairs)
     check_tracked(boxes)
     return boxes
 

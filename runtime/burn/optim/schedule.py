@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from burn import ops
+from burn.attribute_hints import SCHEDULES, add_hints
 from burn.optim.optimizer import Group
 from burn.optim.state import (
     Stateful,
@@ -64,6 +65,9 @@ class Schedule(Stateful):
     def update_rates(self) -> None:
         """Set the learning rates for the current step."""
         self._set(innermost(self.count.value))
+
+
+add_hints(Schedule, SCHEDULES)
 
 
 def _factor(optimizer: Any, factor: Callable[[Tensor], Tensor]) -> Schedule:

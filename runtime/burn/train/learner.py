@@ -268,8 +268,15 @@ class Learner:
     ) -> None:
         """Run a batch and log it; ``position`` is its split, epoch and number."""
         args, kwargs = _arguments(batch)
+        size = _size((args, kwargs))
+        if size == 0:
+            split, epoch, number = position
+            raise ValueError(
+                f"expected at least one sample in a batch, got none in batch {number} "
+                f"of epoch {epoch} ({split})"
+            )
         output = call(*args, **kwargs)
-        context = Batch(_size((args, kwargs)), self._lr())
+        context = Batch(size, self._lr())
         updates = {each.name: each.update(output, context) for each in self.metrics}
         values = {name: value for name, value in updates.items() if value is not None}
         for logger in self.loggers:

@@ -1,5 +1,6 @@
 """Outputs of a step: the loss, and inputs of metrics."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from burn.tensor import Tensor
@@ -27,10 +28,25 @@ def loss_of(output: Any) -> Tensor:
     Raises:
         TypeError: the output is neither.
     """
-    loss = output if isinstance(output, Tensor) else getattr(output, "loss", None)
+    loss = output if isinstance(output, Tensor) else field_of(output, "loss")
     if not isinstance(loss, Tensor):
         raise TypeError(
-            "expected a loss, or a tuple with a field 'loss', "
-            f"got {type(output).__name__}"
+            "expected a loss, or a named tuple or dict with 'loss' such as "
+            f"train.Classified(loss, logits, targets), got {describe_output(output)}"
         )
     return loss
+
+
+def field_of(output: Any, name: str) -> Any:
+    """Return a field of a named tuple or dict; None if there is none."""
+    if isinstance(output, Mapping):
+        return output.get(name)
+    return getattr(output, name, None)
+
+
+def describe_output(output: Any) -> str:
+    """Return the type of an output, and the names of its fields if it has any."""
+    kind = type(output).__name__
+    fields = output if isinstance(output, Mapping) else getattr(output, "_fields", ())
+    names = ", ".join(map(str, fields))
+    return f"{kind} with {names}" if names else kind

@@ -250,3 +250,22 @@ def test_several_optimizers_are_one() -> None:
         optim.Combined(optim.SGD(model), optim.SGD(vectors))
     with pytest.raises(ValueError, match=r"0.bias: expected a matrix, got \[6\]"):
         optim.Muon(model)
+
+
+def test_parameters_without_paths_are_refused() -> None:
+    model = nn.Linear(2, 2).to(Autodiff(Cpu()))
+    boxes = [box for _, box in model.parameters()]
+    for items in ([{"params": boxes, "lr": 0.1}], boxes):
+        message = r"parameters by path, got an item of type (dict|Parameter); groups="
+        with pytest.raises(TypeError, match=message):
+            optim.SGD(items, lr=0.1)  # type: ignore[arg-type]
+    optim.SGD(dict(model.parameters()), lr=0.1)
+
+
+def test_an_optimizer_that_was_made_before_the_adapters() -> None:
+    model = nn.Linear(2, 2).to(Autodiff(Cpu()))
+    opt = optim.SGD(model, lr=0.1)
+    nn.lora(model, "*", rank=1)
+    value = (model(burn.tensor([[1.0, 2.0]])) ** 2.0).mean()
+    with pytest.raises(ValueError, match="was the optimizer made before nn.lora"):
+        opt.step(value.backward())

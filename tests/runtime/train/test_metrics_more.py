@@ -95,7 +95,7 @@ def test_error_rates_of_texts(kind: Any, expected: float) -> None:
     metric = kind(decode)
     assert metric.update(classified(logits, targets), Batch(2, 0.1)) == metric.compute()
     assert metric.compute() == pytest.approx(expected)
-    with pytest.raises(TypeError, match=r"expected logits \[N, C, L\]"):
+    with pytest.raises(ValueError, match=r"expected logits \[N, C, L\]"):
         metric.update(classified(np.zeros((2, 3)), [0, 1]), Batch(2, 0.1))
 
 

@@ -34,7 +34,11 @@ from burn_import.frontends.torch_export.schema import (
     scalar_name,
     scopes,
 )
-from burn_import.frontends.torch_export.subgraphs import returned_values, writes_inside
+from burn_import.frontends.torch_export.subgraphs import (
+    bind_changed,
+    returned_values,
+    writes_inside,
+)
 from burn_import.frontends.torch_export.symbolic_extents import Symbols
 from burn_import.frontends.torch_export.unsupported import refusal
 from burn_import.frontends.torch_export.value_table import Frame
@@ -105,7 +109,9 @@ class Calls:
         if entry.views or _is_alias(entry, target, args, operand):
             self.view(frame, names, args, results, target)
         changes = [*_changes(frame, entry, names, _refs(results), values)]
-        for ref, value in (*changes, *writes_inside(frame, names, entry)):
+        inside = writes_inside(frame, names, entry)
+        bind_changed(frame, [ref.name for ref in _refs(results)], inside)
+        for ref, value in (*changes, *inside):
             self.change(frame, ref, value, builder, target)
 
     def bind(self, frame: Frame, results: Sequence[Argument], output: Any) -> None:

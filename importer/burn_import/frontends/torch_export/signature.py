@@ -8,6 +8,7 @@ from typing import Any
 
 from burn.dtypes import DType
 from burn.record.errors import shown
+from burn_import.frontends.changed_parameters import with_parameter_gradients
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT32,
@@ -76,7 +77,7 @@ class Program(Calls):
         for kind in (InvalidModel, UnsupportedModel):
             if self.problems.get(kind):
                 raise kind([p for problems in self.problems.values() for p in problems])
-        return RawGraph(
+        graph = RawGraph(
             "main",
             inputs,
             (*outputs, *changed.values()),
@@ -86,6 +87,7 @@ class Program(Calls):
             trained=self.trained,
             transient=frozenset(self.transient),
         )
+        return with_parameter_gradients(graph)
 
     def leaves(self, spec: str, count: int, kind: str) -> list[str]:
         """Return the leaf names of inputs or outputs; "" if there are none."""

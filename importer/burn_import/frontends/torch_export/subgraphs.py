@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -67,3 +68,26 @@ def writes_inside(
     refs = [ref.name for _, ref in names if isinstance(ref, TensorRef)]
     by_value = {frame.value(name).name: name for name in refs} if after else {}
     return [(by_value[name], value) for name, value in after if name in by_value]
+
+
+def bind_changed(
+    frame: Frame, results: Sequence[str], changed: Sequence[tuple[str, Value]]
+) -> None:
+    """Bind results of a ``torch.no_grad`` block that are operands changed in place.
+
+    The block's other results are detached; such an operand keeps its gradient.
+    """
+    values = {value.name for _, value in changed}
+    if not values:
+        return
+    sources = {
+        node.outputs[0]: node.inputs[0]
+        for node in frame.out.nodes
+        if node.op_type in ("Detach", "Identity")
+    }
+    for name in results:
+        source: str | None = frame.values[name].name
+        while source in sources and source not in values:
+            source = sources[source]
+        if source in values:
+            frame.values[name] = replace(frame.values[name], name=source)

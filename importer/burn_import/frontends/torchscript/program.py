@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from burn_import.frontends.changed_parameters import with_parameter_gradients
 from burn_import.frontends.torch_export.builder import Nodes, Value, literal_node
 from burn_import.frontends.torch_export.complex_as_real import stored_type
 from burn_import.frontends.torchscript.archive import Archive
@@ -93,7 +94,7 @@ class Program:
         ]
         constants = [literal_node(name, nodes.constants.pop(name)) for name in lifted]
         inputs.update((name, Type.of(states[name]).forget()) for name in states)
-        return RawGraph(
+        graph = RawGraph(
             "main",
             inputs,
             (*outputs, *changed.values()),
@@ -102,6 +103,7 @@ class Program:
             states=states,
             trained=trained,
         )
+        return with_parameter_gradients(graph)
 
     def _run(
         self,

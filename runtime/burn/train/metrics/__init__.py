@@ -18,6 +18,10 @@ from burn.train.metrics.metric import (
     Throughput as Throughput,
 )
 from burn.train.metrics.ranking import AUROC as AUROC
+from burn.train.metrics.regression import (
+    MeanAbsoluteError as MeanAbsoluteError,
+    MeanSquaredError as MeanSquaredError,
+)
 from burn.train.metrics.system import (
     CpuUse as CpuUse,
     GpuMemoryUse as GpuMemoryUse,

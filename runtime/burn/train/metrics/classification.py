@@ -6,26 +6,30 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from burn.tensor import Tensor
 from burn.train.metrics.metric import Array, Batch, Mean, Metric
 
 Average = Literal["micro", "macro"]
 
 
-def classes_of(output: Any, ignore_index: int | None = None) -> tuple[Array, Array]:
+#: The inputs of these metrics.
+INPUTS = ("logits", "targets")
+
+
+def classes_of(
+    logits: Tensor, targets: Tensor, ignore_index: int | None = None
+) -> tuple[Array, Array]:
     """Return logits [N, C] and targets [N], with further axes merged into samples.
 
     Samples whose target is ``ignore_index`` are left out.
 
     Raises:
-        TypeError: the output does not have both.
-        ValueError: a target is no class.
+        ValueError: a target is no class, or shapes do not belong together.
     """
-    logits = getattr(output, "logits", None)
-    targets = getattr(output, "targets", None)
-    if logits is None or targets is None:
-        raise TypeError(
-            "expected a step that returns logits and targets, as train.Classified, "
-            f"got {type(output).__name__}"
+    if logits.ndim < 2 or targets.shape not in _target_shapes(logits.shape):
+        raise ValueError(
+            "expected logits [N, C, ...] and targets [N, ...], got "
+            f"{list(logits.shape)} and {list(targets.shape)}"
         )
     scores = np.moveaxis(logits.numpy(), 1, -1)
     classes, labels = scores.shape[-1], targets.numpy().reshape(-1)
@@ -43,6 +47,23 @@ def classes_of(output: Any, ignore_index: int | None = None) -> tuple[Array, Arr
     return scores, labels
 
 
+def _target_shapes(logits: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return the shapes of targets for logits, which can have a class axis of 1."""
+    samples, _, *places = logits
+    return [(samples, *places), (samples, 1, *places)]
+
+
+def predicted_classes(scores: Array) -> Array:
+    """Return the classes with the highest of scores [N, C].
+
+    One score is the logit of the second of two classes.
+    """
+    if scores.shape[1] == 1:
+        return (scores[:, 0] > 0).astype(np.int64)
+    classes: Array = scores.argmax(-1)
+    return classes
+
+
 class TopK(Mean):
     """The fraction of samples whose class is among the ``k`` highest scores.
 
@@ -51,6 +72,7 @@ class TopK(Mean):
     """
 
     higher_is_better: ClassVar[bool | None] = True
+    inputs: ClassVar[tuple[str, ...]] = INPUTS
 
     def __init__(
         self, k: int, name: str | None = None, *, ignore_index: int | None = None
@@ -61,9 +83,9 @@ class TopK(Mean):
         self.k, self.ignore_index = k, ignore_index
 
     def update(self, output: Any, batch: Batch) -> float:
-        scores, targets = classes_of(output, self.ignore_index)
+        scores, targets = classes_of(*self.inputs_of(output), self.ignore_index)
         if self.k == 1:
-            hits = scores.argmax(-1) == targets
+            hits = predicted_classes(scores) == targets
         else:
             order = np.argsort(-scores, axis=-1, kind="stable")[:, : self.k]
             hits = (order == targets[:, None]).any(-1)
@@ -88,6 +110,7 @@ class FBeta(Metric):
     """
 
     higher_is_better: ClassVar[bool | None] = True
+    inputs: ClassVar[tuple[str, ...]] = INPUTS
 
     def __init__(
         self,
@@ -108,12 +131,12 @@ class FBeta(Metric):
         return {"confusion": np.zeros((self.classes, self.classes), np.int64)}
 
     def update(self, output: Any, batch: Batch) -> float:
-        scores, targets = classes_of(output, self.ignore_index)
-        if scores.shape[-1] > self.classes:
+        scores, targets = classes_of(*self.inputs_of(output), self.ignore_index)
+        if max(scores.shape[-1], 2) > self.classes:
             got = f"logits of {scores.shape[-1]}"
             raise ValueError(f"{self.name}: expected {self.classes} classes, got {got}")
         counts = np.zeros_like(self.state["confusion"])
-        np.add.at(counts, (targets, scores.argmax(-1)), 1)
+        np.add.at(counts, (targets.astype(np.int64), predicted_classes(scores)), 1)
         self.state["confusion"] = self.state["confusion"] + counts
         return self._of(counts)
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from burn.train.outputs import loss_of
+from burn.tensor import Tensor
+from burn.train.outputs import describe_output, field_of, loss_of
 
 Array = NDArray[Any]
+#: Where a metric reads one of its inputs: a field of the output, or a function of it.
+Source = str | Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -33,15 +36,55 @@ class Metric(ABC):
 
     A subclass returns its ``initial`` state, arrays by name, and changes ``state`` in
     ``update`` within an epoch. ``higher_is_better`` is None if neither is.
+    ``inputs`` are the fields of the step's output that :meth:`inputs_of` returns.
     """
 
     #: The name in logs: ``accuracy`` becomes ``train/accuracy`` and ``valid/accuracy``.
     name: str
     higher_is_better: ClassVar[bool | None] = None
+    inputs: ClassVar[tuple[str, ...]] = ()
+    _sources: Mapping[str, Source] = {}
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.reset()
+
+    def reads(self, **sources: Source) -> Self:
+        """Read :attr:`inputs` from elsewhere in the output of a step; return ``self``.
+
+        ``Accuracy().reads(logits="scores", targets="labels")`` reads fields of these
+        names; a function gets the output: ``reads(logits=lambda output: output[1])``.
+
+        Raises:
+            TypeError: the metric has no such input.
+        """
+        others = sorted(sources.keys() - set(self.inputs))
+        if others:
+            kind, inputs = type(self).__name__, list(self.inputs)
+            raise TypeError(f"{kind} reads {inputs}, got {others}")
+        self._sources = {**self._sources, **sources}
+        return self
+
+    def inputs_of(self, output: Any) -> list[Tensor]:
+        """Return :attr:`inputs` from the output of a step.
+
+        Raises:
+            TypeError: one of them is no tensor of the output.
+        """
+        sources = {name: self._sources.get(name, name) for name in self.inputs}
+        values = [
+            source(output) if callable(source) else field_of(output, source)
+            for source in sources.values()
+        ]
+        if not all(isinstance(value, Tensor) for value in values):
+            names = " and ".join(s for s in sources.values() if isinstance(s, str))
+            options = ", ".join(f"{name}=..." for name in self.inputs)
+            raise TypeError(
+                f"{self.name}: expected a step that returns {names or 'tensors'}, got "
+                f"{describe_output(output)}; {type(self).__name__}.reads({options}) "
+                "sets other fields"
+            )
+        return values
 
     def reset(self) -> None:
         """Reset the state to that before the first batch."""

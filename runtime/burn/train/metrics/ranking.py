@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from burn.train.metrics.classification import classes_of
+from burn.train.metrics.classification import INPUTS, classes_of
 from burn.train.metrics.metric import Array, Batch, Metric
 
 
@@ -22,6 +22,7 @@ class AUROC(Metric):
     """
 
     higher_is_better: ClassVar[bool | None] = True
+    inputs: ClassVar[tuple[str, ...]] = INPUTS
 
     def __init__(self, name: str = "auroc") -> None:
         super().__init__(name)
@@ -52,7 +53,7 @@ class AUROC(Metric):
         )
 
     def update(self, output: Any, batch: Batch) -> float | None:
-        logits, targets = classes_of(output)
+        logits, targets = classes_of(*self.inputs_of(output))
         self._scores.append(_scores(logits))
         self._targets.append(targets)
         value = _area(self._scores[-1], targets)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from burn.train.metrics.classification import INPUTS
 from burn.train.metrics.metric import Array, Batch, Mean
 
 #: Converts token ids int64[L] to text.
@@ -27,6 +28,7 @@ class WordErrorRate(Mean):
     """
 
     higher_is_better: ClassVar[bool | None] = False
+    inputs: ClassVar[tuple[str, ...]] = INPUTS
 
     def __init__(
         self, decode: Decode, decode_targets: Decode | None = None, name: str = "wer"
@@ -39,13 +41,10 @@ class WordErrorRate(Mean):
         return text.split()
 
     def update(self, output: Any, batch: Batch) -> float:
-        logits, targets = (
-            getattr(output, name, None) for name in ("logits", "targets")
-        )
-        if logits is None or targets is None or logits.ndim != 3:
-            raise TypeError(
-                f"{self.name}: expected logits [N, C, L] and targets [N, L], "
-                f"got {type(output).__name__}"
+        logits, targets = self.inputs_of(output)
+        if logits.ndim != 3:
+            raise ValueError(
+                f"{self.name}: expected logits [N, C, L], got {list(logits.shape)}"
             )
         edits = count = 0
         pairs = zip(logits.numpy().argmax(1), targets.numpy(), strict=True)
