@@ -49,7 +49,7 @@ def test_rows_name_primitive_module_line_and_engine() -> None:
 
 def test_without_onednn_every_step_is_numpy() -> None:
     with engine.numpy_only():
-        profile = burn.compile(Net()).profile(batch(3, 8))
+        profile = burn.compile(Net(), generated=False).profile(batch(3, 8))
     assert {name for row in profile.rows for name in row.engines} == {"NumPy"}
     assert all("oneDNN is not loaded" in row.reason for row in profile.rows)
 
