@@ -185,7 +185,7 @@ def run(function: Any, args: Any, target: Any) -> None:
     actual = read(partial(function, *args, out=target))
     assert actual is not None and group.take(actual, frees)
     kernel = written(group, group.stores(frees))
-    call, _owned = machines.machine().call(kernel)
+    call, _, _owned = machines.machine().call(kernel)
     call()
 
 

@@ -60,6 +60,16 @@ class StepCall:
         self._outputs = tuple(zip(targets, step.shapes, step.dtypes, strict=True))
 
     @property
+    def is_fixed(self) -> bool:
+        """Whether the arguments are the same arrays and numbers in each run."""
+        return self._args is not None
+
+    @property
+    def targets(self) -> list[Array]:
+        """The memory of the results."""
+        return self._targets
+
+    @property
     def args(self) -> list[Any]:
         """The arguments of the kernel now."""
         args: list[Any] = arguments(self._template, self._values)

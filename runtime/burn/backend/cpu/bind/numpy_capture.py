@@ -117,7 +117,7 @@ class Traced(np.ndarray[Any, Any]):
     def _assigned(self, result: Array, call: Callable[[], Any]) -> Any:
         """Return the result of a function without an ``out`` argument, copied."""
         target = self._kept(result)
-        self.tracer.note(partial(_assign, plain(target), call))
+        self.tracer.note(partial(assign, plain(target), call))
         return target
 
     def astype(  # type: ignore[override]
@@ -160,7 +160,7 @@ class Traced(np.ndarray[Any, Any]):
             return self._traced(result, self.constant)
         if not varies:
             return self._known(result)
-        return self._assigned(result, partial(_item, source, key))
+        return self._assigned(result, partial(item, source, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self.constant:
@@ -365,10 +365,10 @@ def _into(call: "partial[Any]", target: Array) -> Callable[[], Any]:
     source, axis = call.args[0], call.keywords.get("axis", *call.args[2:3])
     if target.nbytes < LARGE or not indices.size or axis is None:
         return partial(source.take, indices, axis, target)
-    return partial(_take_rows, source, indices, axis, target)
+    return partial(take_rows, source, indices, axis, target)
 
 
-def _take_rows(source: Array, indices: Array, axis: int, target: Array) -> None:
+def take_rows(source: Array, indices: Array, axis: int, target: Array) -> None:
     """Copy entries of ``source`` to ``target``.
 
     NumPy's own check of indices is made with a copy of the whole result.
@@ -379,12 +379,12 @@ def _take_rows(source: Array, indices: Array, axis: int, target: Array) -> None:
     source.take(indices, axis, target, "wrap")
 
 
-def _assign(target: Array, call: Callable[[], Any]) -> None:
+def assign(target: Array, call: Callable[[], Any]) -> None:
     result = call()
     if np.shape(result) != target.shape:
         raise ValueError(f"expected {target.shape}, got {np.shape(result)}")
     target[...] = result
 
 
-def _item(source: Array, key: Any) -> Any:
+def item(source: Array, key: Any) -> Any:
     return source[key]

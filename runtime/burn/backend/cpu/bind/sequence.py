@@ -8,6 +8,12 @@ from operator import call
 from typing import Any
 
 from burn.backend.cpu.bind.calls import StepCall
+from burn.backend.cpu.bind.native_calls import (
+    are_worth_batches,
+    batch,
+    batches,
+    single,
+)
 from burn.backend.cpu.bind.numpy_capture import UntraceableError
 from burn.backend.cpu.jit.groups import Free
 from burn.backend.cpu.jit.joining import GENERATED, Entry, joined
@@ -37,6 +43,7 @@ class Sequence:
         self._frees: list[Free] = []
         self._steps: tuple[Step | Read, ...] = ()
         self._pending = KernelPolicy.NONE
+        self._is_batching = False
         #: The reasons why oneDNN does not compute steps, by the step's id.
         self.reasons: dict[int, str] = {}
 
@@ -93,9 +100,10 @@ class Sequence:
     def join(self, policy: KernelPolicy) -> None:
         """Replace NumPy calls by generated kernels."""
         self._pending = KernelPolicy.NONE
+        self._calls, owned = joined(self._calls, self._frees, policy, single)
         self._calls = list(map(_with_generated_kernel, self._calls))
-        self._calls, owned = joined(self._calls, self._frees, policy)
         self.owned += owned
+        self._is_batching = are_worth_batches(self._calls)
 
     def join_later(self, policy: KernelPolicy) -> None:
         """Replace NumPy calls by generated kernels when the calls are first repeated.
@@ -107,7 +115,9 @@ class Sequence:
 
     def replace(self, change: Callable[[Entry], Callable[[], Any]]) -> None:
         """Replace each call by the result of ``change``."""
-        self._calls = [entry._replace(call=change(entry)) for entry in self._calls]
+        self._calls = [
+            entry._replace(call=change(entry), native=None) for entry in self._calls
+        ]
         self._groups = None
 
     def __len__(self) -> int:
@@ -142,11 +152,15 @@ class Sequence:
             groups[-1][1].append(function)
 
         alone_now = False
-        for alone, function, *_ in self._calls:
+        for entries in batches(self._calls, self._is_batching):
+            alone = next((e.alone for e in entries if e.alone is not None), None)
             if alone is not None and alone != alone_now:
                 append(True, _threads(alone))
                 alone_now = alone
-            append(alone is not None, function)
+            if len(entries) > 1:
+                append(False, batch(entries))
+            else:
+                append(alone is not None, entries[0].call)
         if alone_now:
             append(True, _threads(False))
         return [(engine, tuple(calls)) for engine, calls in groups]

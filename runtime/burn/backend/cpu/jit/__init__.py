@@ -4,4 +4,10 @@
 the values that are dead after it, ``loops`` orders the loops. ``source`` emits LLVM IR
 with the functions in ``functions``, ``machine`` compiles it, and ``disk_cache`` keeps
 the object code on disk.
+
+``native`` is the base of functions for single calls that are no such loops: ``checks``,
+``casts``, ``indexed``, ``sampled``, ``products``, ``searches``, ``distinct`` and
+``suppression`` with ``candidates``. ``selection`` estimates what pays, ``joining``
+replaces the calls, and ``batches`` makes consecutive ones, with those of oneDNN, one
+call from Python.
 """

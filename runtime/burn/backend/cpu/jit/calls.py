@@ -61,6 +61,8 @@ def read(call: Callable[[], Any]) -> Operations | None:
         calls = _copied(args, named)
     elif function is np.concatenate:
         calls = _joined(args, named)
+    elif getattr(function, "__name__", "") == "fill" and not named:
+        calls = _copied((getattr(function, "__self__", None), *args), {})
     elif function in (np.vecdot, np.einsum):
         calls = _product(function, args, named)
     elif isinstance(function, np.ufunc):
@@ -159,6 +161,8 @@ def _copied(args: Any, named: Any) -> list[KernelCall] | None:
 def _joined(args: Any, named: Any) -> list[KernelCall] | None:
     """Return copies to the parts of the result of a concatenation."""
     target, axis = named.pop("out", None), named.pop("axis", 0)
+    if len(args) == 2:
+        args, axis = args[:1], args[1]
     if named or len(args) != 1 or target is None or axis is None:
         return None
     start, calls = 0, []

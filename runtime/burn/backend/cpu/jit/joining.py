@@ -1,16 +1,20 @@
-"""Replacement of NumPy calls by generated kernels."""
+"""Replacement of calls by generated kernels."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
+from burn.backend.cpu.jit.batches import native_primitive
 from burn.backend.cpu.jit.calls import Operations, read
 from burn.backend.cpu.jit.groups import CALLS, Free, Frees, Group
 from burn.backend.cpu.jit.loops import UnwritableError
-from burn.backend.cpu.jit.machine import SHARED, machine
+from burn.backend.cpu.jit.machine import Native, machine
 from burn.backend.cpu.jit.selection import (
     Candidate,
     KernelPolicy,
+    beside_others,
     can_pay,
+    numpy_time,
     profitable,
     saved_time,
 )
@@ -26,53 +30,114 @@ class Entry(NamedTuple):
 
     ``alone`` is None for a call that is not oneDNN's, else whether it is
     single-threaded. ``kernel`` is oneDNN's name of its code, or :data:`GENERATED`.
+    ``native`` is what machine code can call instead.
     """
 
     alone: bool | None
     call: Callable[[], Any]
     steps: tuple[Step | Read, ...] = ()
     kernel: str = ""
+    native: Native | None = None
+
+
+class Single(NamedTuple):
+    """The kernel of a single call, and the nanoseconds of the call without it."""
+
+    kernel: Kernel
+    time: float
+
+
+#: Finds the kernel of a call that is not part of a loop with others.
+Finder = Callable[[Callable[[], Any]], Single | None]
+
+
+class _Call(NamedTuple):
+    """What a call can be replaced by: operations of a loop, a kernel, or itself."""
+
+    operations: Operations | None = None
+    single: Single | None = None
+    native: Native | None = None
+
+    @property
+    def time(self) -> float | None:
+        """The nanoseconds without elements that machine code saves, None if it cannot
+        make the call.
+        """
+        if self.operations is not None:
+            return numpy_time(self.operations)
+        if self.single is not None:
+            return self.single.time
+        return None if self.native is None else 0.0
 
 
 def joined(
-    calls: list[Entry], frees: list[Free], policy: KernelPolicy
+    entries: list[Entry], frees: list[Free], policy: KernelPolicy, single: Finder
 ) -> tuple[list[Entry], list[Any]]:
-    """Return the calls, with consecutive NumPy calls replaced by generated kernels.
+    """Return the calls, with those of NumPy replaced by generated kernels.
 
     The second result must live as long as the calls.
     """
-    reads = [read(entry.call) if entry.alone is None else None for entry in calls]
-    if policy is KernelPolicy.PROFITABLE and not can_pay(reads):
-        return calls, []
-    chosen = _candidates(reads, Frees(frees))
+    calls = [_read(entry, single) for entry in entries]
+    if policy is KernelPolicy.PROFITABLE and not can_pay(call.time for call in calls):
+        return entries, []
+    chosen = _candidates(calls, Frees(frees))
+    chosen = beside_others(chosen, [call.native is not None for call in calls])
     if policy is KernelPolicy.PROFITABLE:
         chosen = profitable(chosen)
-    entries: list[Entry] = []
+    entries = [
+        entry._replace(native=call.native)
+        for entry, call in zip(entries, calls, strict=True)
+    ]
+    results: list[Entry] = []
     owned: list[Any] = []
     position = 0
     for start, end, kernel, _ in chosen:
-        call, mine = machine().call(kernel)
-        joint = calls[start:end]
+        made = machine().call(kernel)
+        joint = entries[start:end]
         steps = {id(step): step for entry in joint for step in entry.steps}
-        entries += calls[position:start]
-        entries.append(Entry(None, call, tuple(steps.values()), GENERATED))
-        owned += [mine, joint]
+        call = made.call
+        if kernel.may_fail:
+            call = partial(_guarded, call, [entry.call for entry in joint])
+        results += entries[position:start]
+        results.append(Entry(None, call, tuple(steps.values()), GENERATED, made.native))
+        owned += [made.owned, kernel.owned, joint]
         position = end
-    return entries + calls[position:], owned
+    return results + entries[position:], owned
 
 
-def _candidates(calls: list[Operations | None], frees: Frees) -> list[Candidate]:
+def _read(entry: Entry, single: Finder) -> _Call:
+    if entry.alone is not None:
+        # Of the others each takes so long that nothing is gained.
+        return _Call(native=native_primitive(entry.call) if entry.alone else None)
+    operations = read(entry.call)
+    return _Call(operations, None if operations else single(entry.call))
+
+
+def _guarded(kernel: Callable[[], Any], calls: list[Callable[[], Any]]) -> None:
+    """Run a kernel, and the calls it stands for if it fails."""
+    if kernel():
+        for call in calls:
+            call()
+
+
+def _candidates(calls: list[_Call], frees: Frees) -> list[Candidate]:
     """Return the longest kernels for consecutive calls, in order."""
     candidates: list[Candidate] = []
     position = 0
     while position < len(calls):
+        single = calls[position].single
+        if single is not None:
+            saved = saved_time(single.time, single.kernel)
+            candidates.append(Candidate(position, position + 1, single.kernel, saved))
+            position += 1
+            continue
         group, reads = _grown(calls, position, frees)
         kernel = _kernel(group, reads, frees) if reads else None
         if kernel is None:
             position += 1
             continue
         count, generated = kernel
-        saved = saved_time(reads[:count], generated)
+        saved = saved_time(sum(map(numpy_time, reads[:count])), generated)
         end = position + count
         candidates.append(Candidate(position, end, generated, saved))
         position = end
@@ -80,11 +145,12 @@ def _candidates(calls: list[Operations | None], frees: Frees) -> list[Candidate]
 
 
 def _grown(
-    calls: list[Operations | None], start: int, frees: Frees
+    calls: list[_Call], start: int, frees: Frees
 ) -> tuple[Group, list[Operations]]:
     """Return the longest group from ``start``, and the operations of its calls."""
     group, reads = Group(start), []
-    for operations in calls[start : start + CALLS]:
+    for call in calls[start : start + CALLS]:
+        operations = call.operations
         if operations is None or not group.take(operations, frees):
             break
         reads.append(operations)
@@ -94,17 +160,14 @@ def _grown(
 def _kernel(
     group: Group, reads: list[Operations], frees: Frees
 ) -> tuple[int, Kernel] | None:
-    """Return the number of calls and the kernel of the longest profitable prefix."""
+    """Return the number of calls and the kernel of the longest prefix that is one."""
     for count in range(len(reads), 0, -1):
         if count != group.count:
             group = Group(group.start)
             if not all(group.take(one, frees) for one in reads[:count]):
                 continue
         try:
-            kernel = written(group, group.stores(frees))
+            return count, written(group, group.stores(frees))
         except UnwritableError:
             continue
-        # A single function gains nothing but the help of other threads.
-        if count > 1 or kernel.work >= SHARED:
-            return count, kernel
     return None

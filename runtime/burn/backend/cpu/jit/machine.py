@@ -2,19 +2,18 @@
 
 import threading
 from collections.abc import Callable
-from ctypes import PYFUNCTYPE, addressof, c_size_t, c_uint, c_void_p, cast
+from ctypes import PYFUNCTYPE, addressof, c_int, c_size_t, c_uint, c_void_p, cast
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from burn.backend.cpu.jit.selection import SHARED
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.engine import loaded
 from burn.backend.disk_cache import kernel_cache
 from burn.digests import sha256
 
-#: A kernel of less work (in additions) is done by one thread.
-SHARED = 400_000
 #: Increased when passes or options of LLVM change, since cached code depends on them.
-REVISION = 1
+REVISION = 2
 #: The functions of a source: all of its work, and the part of one thread.
 NAMES = ("whole", "shared")
 #: The extra that installs what this needs.
@@ -26,6 +25,26 @@ class Code(NamedTuple):
 
     whole: int
     shared: int
+
+
+class Native(NamedTuple):
+    """A function of machine code and its arguments.
+
+    Its status is 0, unless calls of Python have to be made instead.
+    """
+
+    function: int
+    args: tuple[int, ...]
+
+
+class NativeCall(NamedTuple):
+    """A call that returns a status, its function, None if several threads run it, and
+    what must live as long.
+    """
+
+    call: Callable[[], Any]
+    native: Native | None
+    owned: Any
 
 
 class Machine:
@@ -66,15 +85,15 @@ class Machine:
                 code = self._codes[text] = self._load(text)
             return code
 
-    def function(self, text: str) -> Callable[[int], None]:
+    def function(self, text: str) -> Callable[[int], int]:
         """Return the function of a source, of the address of its data.
 
         It may be called while the machine lives.
         """
         return _plain_function(self.code(text).whole)
 
-    def call(self, kernel: Kernel) -> tuple[Callable[[], Any], Any]:
-        """Return a call that runs a kernel, and an object that must live as long."""
+    def call(self, kernel: Kernel) -> "NativeCall":
+        """Return a call that runs a kernel."""
         code = self.code(kernel.text)
         given = [view.address for view in kernel.places] + list(kernel.numbers)
         data = (c_size_t * len(given))(*given)
@@ -82,9 +101,10 @@ class Machine:
         threads = min(session.api.threads, kernel.parts) if session else 1
         if threads > 1 and kernel.work >= SHARED:
             call = partial(self._share, code.shared, addressof(data), threads, 0)
-        else:
-            call = partial(_plain_function(code.whole), addressof(data))
-        return call, (self._engine, data)
+            return NativeCall(call, None, (self._engine, data))
+        native = Native(code.whole, (addressof(data),))
+        call = partial(_plain_function(code.whole), addressof(data))
+        return NativeCall(call, native, (self._engine, data))
 
     def _load(self, text: str) -> Code:
         """Return the code of a source, from the cache if it is there."""
@@ -130,9 +150,9 @@ def machine() -> Machine:
         ) from error
 
 
-def _plain_function(address: int) -> Callable[[int], None]:
+def _plain_function(address: int) -> Callable[[int], int]:
     # It takes less time than to give Python's lock away.
-    return PYFUNCTYPE(None, c_void_p)(address)
+    return PYFUNCTYPE(c_int, c_void_p)(address)
 
 
 def _openmp(llvm: Any) -> Any:

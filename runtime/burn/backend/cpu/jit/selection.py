@@ -12,14 +12,19 @@ from burn.backend.cpu.jit.calls import KernelCall, Operations
 from burn.backend.cpu.jit.functions import cost_of
 from burn.backend.cpu.jit.source import Kernel
 
+#: Kernels must save so many nanoseconds in each run together: loading LLVM takes
+#: 100 ms, which is 80 000 runs.
+LEAST_TOGETHER = 1_250
 #: A kernel must save so many nanoseconds in each run: it takes about 25 ms to compile,
-#: which is 20 000 runs.
-LEAST_SAVED = 1_250
+#: which is 50 000 runs.
+LEAST_SAVED = 500
 #: The maximum number of kernels of a sequence of calls: their compilation takes 1.6 s.
 MOST_KERNELS = 64
 #: The bytes of dead values that are held back for kernels at most, and those that
 #: kernels of small plans may hold if they are not asked for.
 MOST_HELD, LEAST_HELD = 64 << 20, 1 << 19
+#: A kernel of less work (in additions) is done by one thread.
+SHARED = 400_000
 #: Nanoseconds of a call of NumPy, and of a generated kernel, without elements.
 _NUMPY_CALL, _KERNEL_CALL = 550, 450
 #: Nanoseconds of an addition of two elements by NumPy, and of a unit of a kernel's
@@ -70,29 +75,58 @@ def held_bytes(policy: KernelPolicy, peak: int) -> int:
     return MOST_HELD if policy is KernelPolicy.ALL else 0
 
 
-def can_pay(calls: Iterable[Operations | None]) -> bool:
+def can_pay(times: Iterable[float | None]) -> bool:
     """Return whether kernels may save enough, without writing them.
 
-    ``calls`` are the operations of each call, None where no kernel supports it. A
-    kernel replaces consecutive calls and takes the time of one call at least.
+    ``times`` are the nanoseconds of each call that machine code can make, None for the
+    others. Consecutive ones become a single call.
     """
     most = 0.0
-    for is_supported, run in groupby(calls, lambda each: each is not None):
-        if is_supported:
-            most += sum(_numpy_time(each or []) for each in run) - _KERNEL_CALL
-    return most >= LEAST_SAVED
+    for is_native, run in groupby(times, lambda each: each is not None):
+        if is_native:
+            each = [time or 0.0 for time in run]
+            calls = sum(_KERNEL_CALL for time in each if not time)
+            most += sum(each) + calls - _KERNEL_CALL
+    return most >= LEAST_TOGETHER
 
 
-def saved_time(calls: Iterable[Operations], kernel: Kernel) -> float:
+def saved_time(time: float, kernel: Kernel) -> float:
     """Return an estimate of the nanoseconds that ``kernel`` saves in each run.
 
-    ``calls`` are the operations of each NumPy call that it replaces.
+    ``time`` is that of what it replaces.
     """
-    own = _KERNEL_CALL + _KERNEL_ELEMENT * kernel.work
-    return sum(map(_numpy_time, calls)) - own
+    return time - (_KERNEL_CALL + _KERNEL_ELEMENT * kernel.work)
 
 
-def _numpy_time(operations: Operations) -> float:
+def beside_others(candidates: list[Candidate], native: list[bool]) -> list[Candidate]:
+    """Return the candidates with what they save if consecutive ones are one call.
+
+    ``native`` tells which calls are machine code anyway. A kernel between two others is
+    not a call of its own, and makes one of theirs unnecessary. A function without
+    neighbors gains nothing but the help of other threads, and is left out.
+    """
+    are_native = list(native)
+    for each in candidates:
+        are_native[each.start : each.end] = [True] * (each.end - each.start)
+
+    def neighbors(each: Candidate) -> int:
+        before = each.start > 0 and are_native[each.start - 1]
+        return before + (each.end < len(are_native) and are_native[each.end])
+
+    return [
+        each._replace(saved=each.saved + neighbors(each) * _KERNEL_CALL)
+        for each in candidates
+        if not _is_one_function(each) or neighbors(each)
+    ]
+
+
+def _is_one_function(each: Candidate) -> bool:
+    """Return whether a kernel stands for one quick function of NumPy."""
+    is_loop = not each.kernel.may_fail
+    return is_loop and each.end - each.start == 1 and each.kernel.work < SHARED
+
+
+def numpy_time(operations: Operations) -> float:
     """Return an estimate of the nanoseconds of a NumPy call."""
     return _NUMPY_CALL + _NUMPY_ELEMENT * sum(map(_element_cost, operations))
 

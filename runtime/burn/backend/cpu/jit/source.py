@@ -42,6 +42,10 @@ class Kernel(NamedTuple):
     work: int
     #: The maximum number of parallel parts.
     parts: int
+    #: Whether its status tells to call NumPy's functions instead.
+    may_fail: bool = False
+    #: What must live as long as it is called.
+    owned: tuple[Any, ...] = ()
 
 
 def written(group: Group, stores: list[Store]) -> Kernel:
@@ -327,10 +331,10 @@ entry:
   ret void
 }}
 
-define void @whole(ptr %data) {{
+define i32 @whole(ptr %data) {{
 {loads}
   call void @part({given}i64 0, i64 %parts)
-  ret void
+  ret i32 0
 }}
 
 define void @shared(ptr %data) {{

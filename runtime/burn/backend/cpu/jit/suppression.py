@@ -7,8 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from burn.backend.cpu.jit.candidates import (
+    MOST_COMPARED,
+    PREPARED_WORDS,
+    prepared_source,
+)
 from burn.backend.cpu.jit.functions import FLOATS, TYPES
 from burn.backend.cpu.jit.machine import machine
+from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.selection import Floats, suppress
 from burn.ops.support import Array
@@ -27,6 +33,72 @@ def generated_kernel(primitive: Primitive[..., Any], args: list[Any]) -> Any:
         return None
     _function(boxes.dtype)  # compiled now, not in a later call
     return partial(suppress, _select_rows)
+
+
+def suppressed(
+    target: Array,
+    boxes: Array,
+    scores: Array,
+    max_output_boxes: Any = 0,
+    iou_threshold: Any = 0.0,
+    score_threshold: Any = None,
+    *,
+    center_point_box: bool = False,
+) -> Kernel | None:
+    """Return the kernel of ``non_max_suppression`` of few boxes, None if there is none.
+
+    It fails if it selects more or fewer boxes than in ``target``.
+    """
+    most, overlap, threshold = max_output_boxes, iou_threshold, score_threshold
+    if boxes.dtype not in FLOATS or scores.dtype not in FLOATS:
+        return None
+    if not all(type(each) in (int, float) for each in (most, overlap)):
+        return None  # they may differ from run to run
+    if threshold is not None and type(threshold) not in (int, float):
+        return None
+    (images, classes, count), limit = scores.shape, min(int(most), scores.shape[2])
+    is_read = boxes.flags.aligned and scores.flags.aligned and scores.size
+    if not is_read or count > MOST_COMPARED or limit <= 0 or not target.size:
+        return None
+    if not target.flags.c_contiguous:
+        return None
+    sides = np.empty((images, count, 4), boxes.dtype)
+    orders, counts = np.empty(scores.shape, np.int64), np.empty(scores.shape[:2], int)
+    chosen = np.empty((5, limit), sides.dtype)
+    rows = np.empty((images * classes * limit, 3), np.int64)
+    least = np.array(0 if threshold is None else threshold, scores.dtype)
+    numbers = (images, classes, count, *boxes.strides, *scores.strides)
+    prepared = (boxes, scores, least, sides, orders, counts)
+    selected = (sides, orders, counts, chosen, rows, np.array(overlap, sides.dtype))
+    words = (
+        *(*map(address, prepared), *numbers),
+        *(*map(address, selected), images * classes, classes, count, limit, 0),
+        *(len(target), address(target)),
+    )
+    kinds = (boxes.dtype, scores.dtype)
+    text = _whole_source(kinds, center_point_box, threshold is not None)
+    owned = (*prepared, *selected, target)
+    work = 8 * scores.size * count
+    return Kernel(text, (), words, work, 1, may_fail=True, owned=owned)
+
+
+@cache
+def _whole_source(
+    kinds: tuple[np.dtype[Any], np.dtype[Any]], is_centered: bool, has_threshold: bool
+) -> str:
+    """Return the source of all of the operator."""
+    prepare, _, rest = prepared_source(kinds, is_centered, has_threshold).partition(
+        "define void @shared"
+    )
+    select, _, shared = _source(kinds[0]).partition("define void @shared")
+    prepare = prepare.replace("@whole(", "@prepare(")
+    select = select.replace("@whole(", "@select(")
+    ends = {"FIRST": PREPARED_WORDS, "COUNT": PREPARED_WORDS + _SELECTED_WORDS}
+    ends |= {"ROWS": ends["COUNT"] + 1, "TARGET": ends["COUNT"] + 2}
+    joint = _JOINT
+    for name, word in ends.items():
+        joint = joint.replace(name, str(word))
+    return f"{prepare}{select}{joint}define void @shared{shared}"
 
 
 def _select_rows(
@@ -48,7 +120,7 @@ def _select_rows(
     return rows[: data[len(given)]].copy()
 
 
-def _function(dtype: np.dtype[Any]) -> Callable[[int], None]:
+def _function(dtype: np.dtype[Any]) -> Callable[[int], int]:
     """Return the machine code for boxes of ``dtype``; it takes a list of addresses
     and numbers, to which it appends the number of rows.
     """
@@ -60,11 +132,39 @@ def _source(dtype: np.dtype[Any]) -> str:
     return _TEXT.replace("FLOAT", TYPES[dtype])
 
 
+# The words of the selection before the number of rows.
+_SELECTED_WORDS = 10
+_JOINT = """\
+define i32 @whole(ptr %data) {
+  %prepared = call i32 @prepare(ptr %data)
+  %first = getelementptr i64, ptr %data, i64 FIRST
+  %selected = call i32 @select(ptr %first)
+  %count.at = getelementptr i64, ptr %data, i64 COUNT
+  %expected.at = getelementptr i64, ptr %data, i64 ROWS
+  %target.at = getelementptr i64, ptr %data, i64 TARGET
+  %rows.at = getelementptr i64, ptr %first, i64 4
+  %count = load i64, ptr %count.at
+  %expected = load i64, ptr %expected.at
+  %target = load ptr, ptr %target.at
+  %rows = load ptr, ptr %rows.at
+  %differs = icmp ne i64 %count, %expected
+  br i1 %differs, label %fail, label %copy
+fail:
+  ret i32 1
+copy:
+  %bytes = mul i64 %count, 24
+  call void @llvm.memcpy.p0.p0.i64(ptr %target, ptr %rows, i64 %bytes, i1 false)
+  ret i32 0
+}
+
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+"""
 # Candidates are compared with all boxes that were kept before, whose sides and areas
 # are in the five rows of %chosen: a loop without branches, which becomes a vector.
 # Comparisons with NaN are false, as in NumPy. It is never called by several threads.
 _TEXT = """\
-define void @whole(ptr %data) {
+define i32 @whole(ptr %data) {
 entry:
   %at1 = getelementptr i64, ptr %data, i64 1
   %at2 = getelementptr i64, ptr %data, i64 2
@@ -200,11 +300,11 @@ pair.end:
   br i1 %is.done, label %end, label %pair
 end:
   store i64 %total.next, ptr %at10
-  ret void
+  ret i32 0
 }
 
 define void @shared(ptr %data) {
-  call void @whole(ptr %data)
+  call i32 @whole(ptr %data)
   ret void
 }
 """

@@ -1,0 +1,159 @@
+"""Calls of a plan, of one NumPy function or a whole kernel, as machine code."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu.bind.calls import StepCall
+from burn.backend.cpu.bind.finite import expect_numbers
+from burn.backend.cpu.bind.magnitudes import expect_few_within, expect_within
+from burn.backend.cpu.bind.numpy_capture import assign, item, take_rows
+from burn.backend.cpu.jit.batches import Batch
+from burn.backend.cpu.jit.casts import truncated
+from burn.backend.cpu.jit.checks import within
+from burn.backend.cpu.jit.distinct import distinct
+from burn.backend.cpu.jit.indexed import COMBINE, Place, gathered, scattered, taken
+from burn.backend.cpu.jit.joining import GENERATED, Entry, Single
+from burn.backend.cpu.jit.products import multiplied
+from burn.backend.cpu.jit.sampled import sampled
+from burn.backend.cpu.jit.searches import extreme, nonzero
+from burn.backend.cpu.jit.selection import LEAST_TOGETHER
+from burn.backend.cpu.jit.source import Kernel
+from burn.backend.cpu.jit.suppression import suppressed
+from burn.ops.support import Array
+
+#: Nanoseconds that a call of machine code takes from Python.
+_CALL = 450
+#: Nanoseconds of a call without elements, by what is called.
+_CHECK, _COPY, _INDEX, _SEARCH, _PRODUCT = 1_000, 600, 1_300, 2_000, 1_300
+_STEPS = {"gather_sum": 20_000, "nonzero": 5_000, "unique": 20_000}
+_STEPS["non_max_suppression"] = 40_000
+
+
+def single(call: Callable[[], Any]) -> Single | None:
+    """Return the kernel of a call, None if there is none."""
+    if type(call) is StepCall:
+        kernel = _of_step(call)
+        time = _STEPS.get(call.step.primitive.name, 0)
+    elif type(call) is partial:
+        kernel, time = _of_function(call.func, call.args, call.keywords)
+    else:
+        return None
+    return None if kernel is None else Single(kernel, time)
+
+
+def _of_step(call: StepCall) -> Kernel | None:
+    name, targets = call.step.primitive.name, call.targets
+    if not call.is_fixed:
+        return None
+    args, static = call.args, call.step.static
+    if name == "gather_sum":
+        weight = args[2] if len(args) > 2 else None
+        return sampled(args[0], args[1], weight, targets[0])
+    if name == "nonzero":
+        return nonzero(args[0], targets[0])
+    if name == "unique" and static.get("axis") is None and static.get("sorted", True):
+        return distinct(args[0], targets)
+    if name == "non_max_suppression":
+        return suppressed(targets[0], *args, **static)
+    return None
+
+
+def _of_function(function: Any, args: Any, named: Any) -> tuple[Kernel | None, int]:
+    if function is expect_few_within:
+        source, memory, _, _, limit, _ = args
+        return within(memory if source is None else source, limit), _CHECK
+    if function is expect_within:
+        return within(args[0], args[1]), _CHECK
+    if function is expect_numbers:
+        return within(args[0], np.inf), _CHECK
+    if function is np.copyto and named.keys() <= {"casting"}:
+        return truncated(*args), _COPY
+    if function is np.matmul and named.keys() == {"out"}:
+        return multiplied(args[0], args[1], named["out"]), _PRODUCT
+    if function is take_rows:
+        source, indices, axis, target = args
+        return taken(source, indices, axis, target), _INDEX
+    if function is assign:
+        return _assigned(*args)
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ndarray) and not named:
+        return _of_method(owner, function.__name__, args), _INDEX
+    if isinstance(owner, np.ufunc) and function.__name__ == "at":
+        return _combined(owner.__name__, *args), _INDEX
+    return None, 0
+
+
+def _assigned(target: Array, call: Callable[[], Any]) -> tuple[Kernel | None, int]:
+    """Return the kernel of a function whose result is copied to ``target``."""
+    if type(call) is not partial:
+        return None, 0
+    function, args, named = call.func, call.args, call.keywords
+    if function is item:
+        source, key = args
+        indices = _indices(key)
+        kernel = None if indices is None else gathered(Place(source, indices), target)
+        return kernel, _INDEX
+    if function in (np.argmin, np.argmax) and len(args) <= 2:
+        axis = args[1] if len(args) > 1 else named.get("axis")
+        if axis is not None and named.keys() <= {"axis", "keepdims"}:
+            name = function.__name__
+            return extreme(name, args[0], axis, target), _SEARCH
+    return None, 0
+
+
+def _of_method(owner: Array, name: str, args: Any) -> Kernel | None:
+    if name == "take" and len(args) == 3 and type(args[1]) is int:
+        return taken(owner, *args) if isinstance(args[0], np.ndarray) else None
+    if name == "__setitem__":
+        return _combined("copy", owner, *args)
+    return None
+
+
+def _combined(name: str, target: Array, key: Any, values: Any) -> Kernel | None:
+    indices = _indices(key)
+    if indices is None or name not in COMBINE or not isinstance(values, np.ndarray):
+        return None
+    return scattered(name, Place(target, indices), values)
+
+
+def _indices(key: Any) -> tuple[Array, ...] | None:
+    """Return the index arrays of a key of nothing else, else None."""
+    key = key if type(key) is tuple else (key,)
+    if all(isinstance(each, np.ndarray) for each in key):
+        return tuple(key)
+    return None
+
+
+def are_worth_batches(entries: list[Entry]) -> bool:
+    """Return whether consecutive calls of machine code should be one call.
+
+    LLVM is loaded for it unless it was for kernels.
+    """
+    if any(entry.kernel == GENERATED for entry in entries):
+        return True
+    saved = sum(_CALL * (len(each) - 1) for each in batches(entries, True))
+    return saved >= LEAST_TOGETHER
+
+
+def batches(entries: list[Entry], is_batching: bool) -> Iterator[list[Entry]]:
+    """Yield the calls in order; those of machine code with their neighbors if
+    ``is_batching``.
+    """
+    run: list[Entry] = []
+    for entry in entries:
+        if run and not (is_batching and entry.native and run[-1].native):
+            yield run
+            run = []
+        run.append(entry)
+    if run:
+        yield run
+
+
+def batch(entries: list[Entry]) -> Batch:
+    """Return one call of several functions of machine code."""
+    natives = [entry.native for entry in entries if entry.native is not None]
+    has_engine = any(entry.alone is not None for entry in entries)
+    return Batch(natives, [entry.call for entry in entries], has_engine=has_engine)

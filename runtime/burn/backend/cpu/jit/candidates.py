@@ -1,0 +1,116 @@
+"""Boxes in the order of their scores as machine code, for non-maximum suppression."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu.jit.functions import TYPES, write
+from burn.backend.cpu.jit.native import INT64, FunctionWriter
+
+#: Each box is compared with all others: of more, sorting takes less time.
+MOST_COMPARED = 128
+#: The words that the source reads: six arrays, three extents, strides of two arrays.
+PREPARED_WORDS = 15
+
+
+@cache
+def prepared_source(
+    kinds: tuple[np.dtype[Any], np.dtype[Any]], is_centered: bool, has_threshold: bool
+) -> str:
+    """Return the source of the sides of boxes [N, B, 4], the boxes of each class by
+    score [N, K, B], and the number of candidates [N, K].
+
+    ``kinds`` are the dtypes of boxes and scores.
+    """
+    to = FunctionWriter()
+    boxes, scores, least, sides, orders, counts = (to.word("ptr") for _ in range(6))
+    images, classes, count = to.words(3)
+    of_box, of_score = to.words(3), to.words(3)
+    kind, rating = kinds
+    with to.counting("0", images) as image:
+        with to.counting("0", count) as box:
+            start = to.at(boxes, (image, of_box[0]), (box, of_box[1]))
+            numbers = [
+                to.load(kind, to.at(start, (str(part), of_box[2]))) for part in range(4)
+            ]
+            own = to.do(f"add i64 {to.do(f'mul i64 {image}, {count}')}, {box}")
+            corners = (_centered if is_centered else _ordered)(to, kind, numbers)
+            for part, number in enumerate(corners):
+                size = kind.itemsize
+                target = to.at(sides, (own, str(4 * size)), (str(part), str(size)))
+                to.store(kind, number, target)
+        with to.counting("0", classes) as label:
+            row = to.at(scores, (image, of_score[0]), (label, of_score[1]))
+            own = to.do(f"add i64 {to.do(f'mul i64 {image}, {classes}')}, {label}")
+            order = to.at(orders, (to.do(f"mul i64 {own}, {count}"), "8"))
+            limit = to.load(rating, least) if has_threshold else ""
+            found = _ranked(to, rating, (row, of_score[2], count), order, limit)
+            to.store(INT64, found, to.at(counts, (own, "8")))
+    return to.text()
+
+
+def _ordered(to: FunctionWriter, kind: np.dtype[Any], numbers: list[str]) -> list[str]:
+    """Return y1, x1, y2, x2 of two opposite corners."""
+    first, second = numbers[:2], numbers[2:]
+    pairs = list(zip(first, second, strict=True))
+    return [
+        write(name, to, kind, pair) for name in ("minimum", "maximum") for pair in pairs
+    ]
+
+
+def _centered(to: FunctionWriter, kind: np.dtype[Any], numbers: list[str]) -> list[str]:
+    """Return y1, x1, y2, x2 of a center x, y with width and height."""
+    x, y, width, height = numbers
+    corners = []
+    for name in ("fsub", "fadd"):
+        for center, extent in ((y, height), (x, width)):
+            half = to.do(f"fdiv {TYPES[kind]} {extent}, 2.0")
+            corners.append(to.do(f"{name} {TYPES[kind]} {center}, {half}"))
+    return corners
+
+
+def _ranked(
+    to: FunctionWriter,
+    kind: np.dtype[Any],
+    row: tuple[str, str, str],
+    order: str,
+    least: str,
+) -> str:
+    """Emit the order of a class, and return the number of its candidates.
+
+    The rank of a candidate is how many come before it, where NaN come last.
+    """
+    start, stride, count = row
+    total, rank = to.cell(INT64), to.cell(INT64)
+    to.set(total, INT64, "0")
+    with to.counting("0", count) as box:
+        mine = to.load(kind, to.at(start, (box, stride)))
+        to.set(rank, INT64, "0")
+        with to.counting("0", count) as other:
+            theirs = to.load(kind, to.at(start, (other, stride)))
+            comes = _comes_before(to, TYPES[kind], (theirs, other), (mine, box))
+            one = to.do(f"zext i1 {comes} to i64")
+            to.set(rank, INT64, to.do(f"add i64 {to.get(rank, INT64)}, {one}"))
+        # Those below the threshold have ranks after all candidates.
+        to.store(INT64, box, to.at(order, (to.get(rank, INT64), "8")))
+        taken = to.do(f"fcmp ogt {TYPES[kind]} {mine}, {least}") if least else "true"
+        one = to.do(f"zext i1 {taken} to i64")
+        to.set(total, INT64, to.do(f"add i64 {to.get(total, INT64)}, {one}"))
+    return to.get(total, INT64)
+
+
+def _comes_before(
+    to: FunctionWriter, kind: str, one: tuple[str, str], other: tuple[str, str]
+) -> str:
+    """Return whether a score and its box come before others."""
+    (a, first), (b, second) = one, other
+    is_number = to.do(f"fcmp ord {kind} {a}, {a}")
+    is_more = to.do(f"fcmp ugt {kind} {a}, {b}")
+    is_more = to.do(f"and i1 {is_more}, {is_number}")
+    are_equal = to.do(f"fcmp oeq {kind} {a}, {b}")
+    is_nan, is_other = (to.do(f"fcmp uno {kind} {each}, {each}") for each in (a, b))
+    are_nan = to.do(f"and i1 {is_nan}, {is_other}")
+    are_equal = to.do(f"or i1 {are_equal}, {are_nan}")
+    is_first = to.do(f"icmp ult i64 {first}, {second}")
+    return to.do(f"or i1 {is_more}, {to.do(f'and i1 {are_equal}, {is_first}')}")

@@ -1,0 +1,59 @@
+"""Conversions of floats to integers as machine code."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from burn.backend.cpu.jit.functions import FLOATS, TYPES
+from burn.backend.cpu.jit.native import INT32, INT64, FunctionWriter, kernel_of
+from burn.backend.cpu.jit.source import Kernel
+from burn.ops.support import Array
+
+_MOST_AXES = 6
+
+
+def truncated(target: Array, x: Array) -> Kernel | None:
+    """Return the kernel that copies floats to integers, None if it is NumPy's.
+
+    It fails for numbers that the integers cannot represent.
+    """
+    if not isinstance(x, np.ndarray) or x.dtype not in FLOATS:
+        return None
+    if target.dtype not in (INT32, INT64) or not target.size:
+        return None
+    x = np.broadcast_to(x, target.shape)
+    arrays = (x, target)
+    if target.ndim > _MOST_AXES or not all(a.flags.aligned for a in arrays):
+        return None
+    numbers = (*target.shape, *x.strides, *target.strides)
+    text = _source(x.dtype, target.dtype, target.ndim)
+    return kernel_of(text, numbers, target.size * 3, arrays)
+
+
+@cache
+def _source(given: np.dtype[Any], wanted: np.dtype[Any], rank: int) -> str:
+    to = FunctionWriter()
+    x, target = to.word("ptr"), to.word("ptr")
+    shape, strides, steps = (to.words(rank) for _ in range(3))
+    kind, bits = TYPES[given], 8 * wanted.itemsize - 1
+    # Powers of two, which LLVM reads as the bits of a double.
+    most = f"0x{int(np.float64(2.0**bits).view(np.int64)):016X}"
+    least = f"0x{int(np.float64(-(2.0**bits)).view(np.uint64)):016X}"
+
+    def element(loops: list[str]) -> None:
+        if len(loops) < rank:
+            with to.counting("0", shape[len(loops)]) as index:
+                element([*loops, index])
+            return
+        value = to.load(given, to.at(x, *zip(loops, strides, strict=True)))
+        is_low = to.do(f"fcmp oge {kind} {value}, {least}")
+        is_high = to.do(f"fcmp olt {kind} {value}, {most}")
+        is_inside = to.do(f"and i1 {is_low}, {is_high}")
+        to.fail_if(to.do(f"xor i1 {is_inside}, true"))
+        value = to.do(f"select i1 {is_inside}, {kind} {value}, {kind} 0.0")
+        number = to.do(f"fptosi {kind} {value} to {TYPES[wanted]}")
+        to.store(wanted, number, to.at(target, *zip(loops, steps, strict=True)))
+
+    element([])
+    return to.text()
