@@ -53,9 +53,8 @@ def is_trained(graph: Graph, constant: str) -> bool:
         return constants.trained[name]
     if constant in constants.layer_weights or constant in constants.learned:
         return True
-    if constant in constants.fills or constant in constants.measured:
-        return False
-    if is_folded(graph, constant):
+    is_computed = constant in constants.fills or constant in constants.measured
+    if is_computed or is_folded(graph, constant):
         return False
     if is_parameter_of_paddle(name):
         return True

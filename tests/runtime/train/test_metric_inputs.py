@@ -40,8 +40,11 @@ def test_inputs_have_names_of_the_output(metric: Any) -> None:
     metric.update(train.Classified(*OUTPUT), BATCH)
     expected = metric.compute()
     outputs = (OUTPUT, OUTPUT._asdict(), ("other", OUTPUT))
-    of_fields = {"logits": "scores", "targets": "labels"}
-    of_functions = {"logits": lambda x: x[1][1], "targets": lambda x: x[1][2]}
+    of_fields: dict[str, Any] = {"logits": "scores", "targets": "labels"}
+    of_functions: dict[str, Any] = {
+        "logits": lambda x: x[1][1],
+        "targets": lambda x: x[1][2],
+    }
     for output, sources in zip(
         outputs, (of_fields, of_fields, of_functions), strict=True
     ):

@@ -8,7 +8,6 @@ from typing import Any
 
 from burn.dtypes import DType
 from burn.record.errors import shown
-from burn_import.frontends.changed_parameters import with_parameter_gradients
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT32,
@@ -17,6 +16,9 @@ from burn_import.frontends.torch_export.builder import (
     Nodes,
     Value,
     literal_node,
+)
+from burn_import.frontends.torch_export.changed_parameters import (
+    with_parameter_gradients,
 )
 from burn_import.frontends.torch_export.complex_as_real import stored_array, stored_type
 from burn_import.frontends.torch_export.program import Calls

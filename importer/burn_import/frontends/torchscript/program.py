@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from burn_import.frontends.changed_parameters import with_parameter_gradients
 from burn_import.frontends.torch_export.builder import Nodes, Value, literal_node
+from burn_import.frontends.torch_export.changed_parameters import (
+    with_parameter_gradients,
+)
 from burn_import.frontends.torch_export.complex_as_real import stored_type
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.budget import Budget, Pool

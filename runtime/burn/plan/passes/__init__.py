@@ -20,6 +20,7 @@ from burn.plan.passes.fusion.merging import merged
 from burn.plan.passes.fusion.norms import without_norms
 from burn.plan.passes.fusion.norms_ahead import with_norms_ahead
 from burn.plan.passes.fusion.pairs import paired
+from burn.plan.passes.fusion.pooled_grads import with_pooled_grads
 from burn.plan.passes.fusion.positions import as_rows
 from burn.plan.passes.fusion.rows import in_rows
 from burn.plan.passes.fusion.scales import with_scales
@@ -59,6 +60,7 @@ PASSES: tuple[Pass, ...] = (
     without_norms,
     with_scales,
     with_norms_ahead,
+    with_pooled_grads,
     merged,
     partial(with_endings, then=THEN_WITH_NORMS),
     in_memory_order,

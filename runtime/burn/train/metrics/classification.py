@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ INPUTS = ("logits", "targets")
 
 
 def classes_of(
-    logits: Tensor, targets: Tensor, ignore_index: int | None = None
+    inputs: Sequence[Tensor], ignore_index: int | None = None
 ) -> tuple[Array, Array]:
     """Return logits [N, C] and targets [N], with further axes merged into samples.
 
@@ -26,6 +27,7 @@ def classes_of(
     Raises:
         ValueError: a target is no class, or shapes do not belong together.
     """
+    logits, targets = inputs
     if logits.ndim < 2 or targets.shape not in _target_shapes(logits.shape):
         raise ValueError(
             "expected logits [N, C, ...] and targets [N, ...], got "
@@ -83,7 +85,7 @@ class TopK(Mean):
         self.k, self.ignore_index = k, ignore_index
 
     def update(self, output: Any, batch: Batch) -> float:
-        scores, targets = classes_of(*self.inputs_of(output), self.ignore_index)
+        scores, targets = classes_of(self.inputs_of(output), self.ignore_index)
         if self.k == 1:
             hits = predicted_classes(scores) == targets
         else:
@@ -131,7 +133,7 @@ class FBeta(Metric):
         return {"confusion": np.zeros((self.classes, self.classes), np.int64)}
 
     def update(self, output: Any, batch: Batch) -> float:
-        scores, targets = classes_of(*self.inputs_of(output), self.ignore_index)
+        scores, targets = classes_of(self.inputs_of(output), self.ignore_index)
         if max(scores.shape[-1], 2) > self.classes:
             got = f"logits of {scores.shape[-1]}"
             raise ValueError(f"{self.name}: expected {self.classes} classes, got {got}")

@@ -53,7 +53,7 @@ class AUROC(Metric):
         )
 
     def update(self, output: Any, batch: Batch) -> float | None:
-        logits, targets = classes_of(*self.inputs_of(output))
+        logits, targets = classes_of(self.inputs_of(output))
         self._scores.append(_scores(logits))
         self._targets.append(targets)
         value = _area(self._scores[-1], targets)
