@@ -23,7 +23,7 @@ from tests.sampling import example_count
 
 pytest.importorskip("llvmlite")
 
-KINDS = (np.float32, np.float64, np.int32, np.int64)
+KINDS: tuple[Any, ...] = (np.float32, np.float64, np.int32, np.int64)
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -78,12 +78,12 @@ def extents(rng: Any, least: int, most: int) -> tuple[int, ...]:
 @given(SEEDS)
 def test_take(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    kind = rng.choice(KINDS)
+    kind = KINDS[rng.integers(4)]
     source = strided(rng, numbers(rng, extents(rng, 1, 4), kind))
     axis = int(rng.integers(source.ndim))
     extent = source.shape[axis]
     indices = rng.integers(-extent, extent, extents(rng, 0, 2))
-    indices = np.asarray(indices, rng.choice([np.int32, np.int64]))
+    indices = np.asarray(indices, (np.int32, np.int64)[rng.integers(2)])
     shape = (*source.shape[:axis], *indices.shape, *source.shape[axis + 1 :])
     target = np.empty(shape, kind)
     compare(partial(source.take, indices, axis, target), target, source)
@@ -97,7 +97,7 @@ def test_take(seed: int) -> None:
 @given(SEEDS)
 def test_keys_of_arrays(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    kind = rng.choice(KINDS)
+    kind = KINDS[rng.integers(4)]
     array = strided(rng, numbers(rng, extents(rng, 1, 4), kind))
     count = int(rng.integers(1, array.ndim + 1))
     places = extents(rng, 1, 2)
@@ -123,7 +123,7 @@ def test_keys_of_arrays(seed: int) -> None:
 @given(SEEDS)
 def test_products(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    kind = rng.choice([np.float32, np.float64])
+    kind = KINDS[rng.integers(2)]
     rows, depth, columns = rng.integers(1, 9, 3).tolist()
     batch = extents(rng, 0, 2)
     x = strided(rng, numbers(rng, (*batch, rows, depth), kind))
@@ -136,7 +136,7 @@ def test_products(seed: int) -> None:
 @given(SEEDS)
 def test_extremes_and_their_first_places(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    kind = rng.choice(KINDS)
+    kind = KINDS[rng.integers(4)]
     x = strided(rng, numbers(rng, extents(rng, 1, 4), kind).round())
     if x.dtype.kind == "f" and rng.random() < 0.5:
         x[rng.random(x.shape) < 0.3] = np.nan
@@ -277,7 +277,7 @@ def test_failed_functions_are_made_up_for_in_order() -> None:
 
     owned: list[Any] = []
     natives = [native(limit) for limit in (10.0, 1.0, 10.0, 2.0)]
-    calls = [partial(made.append, name) for name in "abcd"]
+    calls: list[Callable[[], Any]] = [partial(made.append, name) for name in "abcd"]
     batch = Batch(natives, calls, has_engine=False)
     for _ in range(2):
         made.clear()
@@ -309,6 +309,7 @@ def test_consecutive_calls_are_one() -> None:
         compiled = check(function, (x, index), (x * 2, index[::-1].copy()))
         node = program_of(compiled)._node
         assert node is not None
-        calls = [call for _, group in node.sequence._groups for call in group]
+        groups = node.sequence._groups or []
+        calls = [call for _, group in groups for call in group]
         assert len(node.sequence) > 2
         assert sum(type(call) is Batch for call in calls) == 1

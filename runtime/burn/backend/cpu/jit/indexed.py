@@ -116,7 +116,7 @@ def _source(
     starts = [to.word("ptr") for _ in kinds]
     count, inner, outer = to.words(3)
     shape, steps = to.words(rank), to.words(rank)
-    extents = [(*to.words(2), to.words(rank)) for _ in kinds]
+    extents = [(to.word(), to.word(), to.words(rank)) for _ in kinds]
 
     def element(loops: list[str]) -> None:
         place, failed = "0", "false"

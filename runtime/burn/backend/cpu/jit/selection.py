@@ -25,6 +25,9 @@ MOST_KERNELS = 64
 MOST_HELD, LEAST_HELD = 64 << 20, 1 << 19
 #: A kernel of less work (in additions) is done by one thread.
 SHARED = 400_000
+# Of more work (in additions) one function of NumPy's takes no longer than a kernel, and
+# its sums are more exact.
+_LITTLE = 1 << 13
 #: Nanoseconds of a call of NumPy, and of a generated kernel, without elements.
 _NUMPY_CALL, _KERNEL_CALL = 550, 450
 #: Nanoseconds of an addition of two elements by NumPy, and of a unit of a kernel's
@@ -102,8 +105,9 @@ def beside_others(candidates: list[Candidate], native: list[bool]) -> list[Candi
     """Return the candidates with what they save if consecutive ones are one call.
 
     ``native`` tells which calls are machine code anyway. A kernel between two others is
-    not a call of its own, and makes one of theirs unnecessary. A function without
-    neighbors gains nothing but the help of other threads, and is left out.
+    not a call of its own, and makes one of theirs unnecessary. One
+    function of many elements, or without neighbors, gains nothing but the help of other
+    threads, and is left out.
     """
     are_native = list(native)
     for each in candidates:
@@ -116,7 +120,8 @@ def beside_others(candidates: list[Candidate], native: list[bool]) -> list[Candi
     return [
         each._replace(saved=each.saved + neighbors(each) * _KERNEL_CALL)
         for each in candidates
-        if not _is_one_function(each) or neighbors(each)
+        if not _is_one_function(each)
+        or (neighbors(each) and each.kernel.work <= _LITTLE)
     ]
 
 
