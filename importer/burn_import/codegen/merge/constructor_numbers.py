@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from burn_import.codegen.merge.constructor_parameters import Row
 from burn_import.codegen.merge.expression_slots import MISSING, Place, can_infer
@@ -22,6 +23,10 @@ from burn_ir.dim import Dim, floor_div, symbol
 
 #: Labels of the last two of four dimensions, before a transposition.
 HEADS = {2: "heads", 3: "head_size"}
+#: The same of query, key and value in one: [batch, length, 3, heads, head_size].
+PACKED = {3: "heads", 4: "head_size"}
+#: Labels of the numbers of windows in [batch, rows, size, columns, size, channels].
+WINDOWS = {1: "windows", 3: "windows"}
 
 
 class Numerals:
@@ -39,7 +44,7 @@ class Numerals:
         for operand_path, quotient in union.quotients.items():
             self.rows.setdefault(quotient.divisors, []).append(operand_path)
         self.columns = [
-            Column(row, self.label(places[0]), "", derived=MISSING in row)
+            Column(row, self.label(places), "", derived=MISSING in row)
             for row, places in self.rows.items()
         ]
         self.flags: dict[int, str] = {}
@@ -72,24 +77,31 @@ class Numerals:
         statement = self.trace.body.statements[int(operand_path[0])]
         return statement.primitive.name if isinstance(statement, Apply) else ""
 
-    def label(self, operand_path: Place) -> str:
-        """Return a label for a number, from its operand."""
+    def label(self, places: Sequence[Place]) -> str:
+        """Return a label for a number, from the operands that it is."""
+        labels = [self.label_at(operand_path) for operand_path in places]
+        return next((label for label in labels if label != "size"), "size")
+
+    def label_at(self, operand_path: Place) -> str:
+        """Return a label for a number, from one operand."""
         if isinstance(operand_path[1], str):
             return operand_path[1]
         statement = self.trace.body.statements[int(operand_path[0])]
-        if self.primitive(operand_path) == "reshape" and isinstance(statement, Apply):
-            shape = statement.args[1]
-            readers = [
-                other
-                for other in self.trace.body.statements
-                if isinstance(other, Apply)
-                and statement.targets[0] in symbols_in(other.args)
-            ]
-            turned = any(other.primitive.name == "transpose" for other in readers)
-            whole = isinstance(shape, tuple | list) and len(shape) == 4
-            if whole and turned and len(operand_path) == 3:
-                return HEADS.get(int(operand_path[2]), "size")
-        return "size"
+        if self.primitive(operand_path) != "reshape" or len(operand_path) != 3:
+            return "size"
+        assert isinstance(statement, Apply)
+        axes = _labels(statement.args[1], self.movements_of(statement))
+        return axes.get(int(operand_path[2]), "size")
+
+    def movements_of(self, statement: Apply) -> set[str]:
+        """Return the names of primitives that exchange axes of a result."""
+        return {
+            other.primitive.name
+            for other in self.trace.body.statements
+            if isinstance(other, Apply)
+            and other.primitive.name in ("transpose", "permute")
+            and statement.targets[0] in symbols_in(other.args)
+        }
 
     def settle(self, texts: Sequence[str], taken: Sequence[str]) -> None:
         """Assign attributes to the numbers, with the sources ``texts``."""
@@ -121,3 +133,15 @@ class Numerals:
     def fields(self) -> list[str]:
         """Return the assignments of ``__init__``."""
         return [f"self.{name} = {text}" for text, name in self.attributes.items()]
+
+
+def _labels(shape: Any, movements: set[str]) -> dict[int, str]:
+    """Return labels of axes of a shape, by what then exchanges them."""
+    if not isinstance(shape, tuple | list) or not movements:
+        return {}
+    if len(shape) == 4 and "transpose" in movements:
+        return HEADS
+    if len(shape) == 5 and "permute" in movements and shape[2] == 3:
+        return PACKED
+    is_windows = len(shape) == 6 and shape[2] == shape[4] and shape[1] == shape[3]
+    return WINDOWS if is_windows else {}

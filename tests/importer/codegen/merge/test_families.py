@@ -235,3 +235,61 @@ def test_more_parameters_than_explain_are_none() -> None:
     rows = columns(**{f"size_{i}": (i + 1, 2**i + 7) for i in range(10)})
     with pytest.raises(DifferError):
         constructor(rows, [])
+
+
+def windowed(i: int, windows: int, heads: int) -> tuple[str, dict[str, Array]]:
+    """Return a block of windows of 2 x 2 with heads of 4, from ``v{i}`` to ``r{i}``."""
+    wide, side = 4 * heads, 2 * windows
+    path = f"blocks.{i}.qkv"
+    weights = {
+        f"{path}.weight": normal(wide, 3 * wide, seed=i) / 4,
+        f"{path}.bias": normal(3 * wide, seed=i + 50),
+    }
+    key = path.replace(".", "__")
+    steps = (
+        ("a", f"Reshape (v{i}, s0)", (-1, windows, 2, windows, 2, wide)),
+        ("b", f"Transpose <perm = [0, 1, 3, 2, 4, 5]> (a{i})", ()),
+        ("c", f"Reshape (b{i}, s2)", (-1, 4, wide)),
+        ("qkv/d", f"MatMul (c{i}, {key}__weight)", ()),
+        ("qkv/e", f"Add (d{i}, {key}__bias)", ()),
+        ("f", f"Reshape (e{i}, s5)", (-1, 4, 3, heads, 4)),
+        ("g", f"Transpose <perm = [2, 0, 3, 1, 4]> (f{i})", ()),
+        ("h", f"ReduceSum <keepdims = 0> (g{i}, s7)", (0,)),
+        ("k", f"Transpose <perm = [0, 2, 1, 3]> (h{i})", ()),
+        ("m", f"Reshape (k{i}, s9)", (-1, windows, windows, 2, 2, wide)),
+        ("p", f"Transpose <perm = [0, 1, 3, 2, 4, 5]> (m{i})", ()),
+        ("q", f"Reshape (p{i}, s11)", (-1, side, side, wide)),
+        ("r", f"Add (v{i}, q{i})", ()),
+    )
+    lines = ""
+    for number, (name, call, numbers) in enumerate(steps):
+        if numbers:
+            shape = f"s{i}_{number}"
+            values = ", ".join(map(str, numbers))
+            lines += f"{shape} = Constant <value_ints = [{values}]> ()\n"
+            call = call.replace(f"s{number})", f"{shape})")
+        target = f"{name.rpartition('/')[2]}{i}"
+        lines += f'["/blocks.{i}/{name}"] {target} = {call}\n'
+    return lines, weights
+
+
+@pytest.mark.parametrize("last", [1, 2])
+def test_numbers_of_heads_and_windows_are_called_so(tmp_path: Path, last: int) -> None:
+    first, weights = windowed(0, 2 * last, 2)
+    second, more = windowed(1, last, 4)
+    size = 4 * last
+    lines = f"""v0 = Tanh (x)
+{first}["/Transpose"] t = Transpose <perm = [0, 3, 1, 2]> (r0)
+["/AveragePool"] s = AveragePool <kernel_shape = [2, 2], strides = [2, 2]> (t)
+u = Transpose <perm = [0, 2, 3, 1]> (s)
+v1 = Concat <axis = -1> (u, u)
+{second}["/Neg"] y = Neg (r1)
+"""
+    types = f"(float[n, {size}, {size}, 8] x) => "
+    types += f"(float[n, {2 * last}, {2 * last}, 16] y)"
+    feeds = [{"x": normal(n, size, size, 8)} for n in (1, 3)]
+    text = f"agraph {types} {{\n{lines}}}"
+    source = check(tmp_path, text, *feeds, weights=weights | more)
+    assert source.count("(nn.Module)") == 2
+    for word in ("self.heads = heads", "self.windows = windows"):
+        assert word in source
