@@ -62,6 +62,14 @@ def test_every_command_has_help() -> None:
         assert run(name, "--help").exit_code == 0
 
 
+def test_details_can_be_asked_for_before_the_model(tmp_path: Path) -> None:
+    result = run("-v", DIGITS, "-o", tmp_path / "net.py")
+    assert result.exit_code == 0, result.output
+    missing = run("-v", "nope.onnx", "-o", tmp_path / "no.py")
+    assert "cannot read 'nope.onnx'" in missing.output
+    assert run("-v", "doctor").exit_code == 0
+
+
 def test_python_m_works_and_the_version_is_quick() -> None:
     roots = [str(ROOT / name) for name in ("importer", "ir", "templates", "runtime")]
     code = f"import sys; sys.path[:0] = {roots!r}; import runpy; sys.argv[1:] = "

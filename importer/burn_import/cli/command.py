@@ -84,8 +84,9 @@ class DefaultGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {"--version", "-v", "-h", "--help", *self.commands, *LAZY}
-        if args and args[0] not in own:
-            self._check_spelling(ctx, args[0])
+        first = next(iter(args[1:] if args[:1] == ["-v"] else args), None)
+        if first is not None and first not in own:
+            self._check_spelling(ctx, first)
             args = ["import", *args]
         return super().parse_args(ctx, args)
 
