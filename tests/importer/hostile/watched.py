@@ -33,12 +33,15 @@ def watched(folder: Path) -> Iterator[None]:
     before = sorted(path.name for path in folder.iterdir())
     if not _watching[1]:
         sys.addaudithook(_hook)
+    # A module that is imported for the first time would be written as bytecode.
+    writes_none, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     _watching[:] = True, True
     _events.clear()
     try:
         yield
     finally:
         _watching[0] = False
+        sys.dont_write_bytecode = writes_none
     assert not _events, _events
     assert sorted(path.name for path in folder.iterdir()) == before
     assert not list(folder.rglob("*pwned*"))
