@@ -41,11 +41,7 @@ def _source(given: np.dtype[Any], wanted: np.dtype[Any], rank: int) -> str:
     most = f"0x{int(np.float64(2.0**bits).view(np.int64)):016X}"
     least = f"0x{int(np.float64(-(2.0**bits)).view(np.uint64)):016X}"
 
-    def element(loops: list[str]) -> None:
-        if len(loops) < rank:
-            with to.counting("0", shape[len(loops)]) as index:
-                element([*loops, index])
-            return
+    with to.nested(shape) as loops:
         value = to.load(given, to.at(x, *zip(loops, strides, strict=True)))
         is_low = to.do(f"fcmp oge {kind} {value}, {least}")
         is_high = to.do(f"fcmp olt {kind} {value}, {most}")
@@ -54,6 +50,4 @@ def _source(given: np.dtype[Any], wanted: np.dtype[Any], rank: int) -> str:
         value = to.do(f"select i1 {is_inside}, {kind} {value}, {kind} 0.0")
         number = to.do(f"fptosi {kind} {value} to {TYPES[wanted]}")
         to.store(wanted, number, to.at(target, *zip(loops, steps, strict=True)))
-
-    element([])
     return to.text()

@@ -63,19 +63,13 @@ def _source(dtype: np.dtype[Any], rank: int, is_dense: bool) -> str:
     most = to.cell(whole)
     to.set(most, whole, "0")
 
-    def element(loops: list[str]) -> None:
-        if len(loops) < rank:
-            with to.counting("0", shape[len(loops)]) as index:
-                element([*loops, index])
-            return
+    with to.nested(shape) as loops:
         bits = to.load(whole, to.at(start, *zip(loops, strides, strict=True)))
         size = to.do(f"and {kind} {bits}, {2 ** (bits_ - 1) - 1}")
         before = to.get(most, whole)
         name = f"@llvm.smax.{kind}"
         found = to.do(f"call {kind} {name}({kind} {before}, {kind} {size})")
         to.set(most, whole, found)
-
-    element([])
     found = to.get(most, whole)
     to.fail_if(to.do(f"icmp sgt {kind} {found}, {limit}"))
     return to.text()

@@ -118,7 +118,7 @@ def _source(
     shape, steps = to.words(rank), to.words(rank)
     extents = [(to.word(), to.word(), to.words(rank)) for _ in kinds]
 
-    def element(loops: list[str]) -> None:
+    with to.nested(shape) as loops:
         place, failed = "0", "false"
         for kind, start, (extent, stride, own) in zip(
             kinds, starts, extents, strict=True
@@ -137,15 +137,6 @@ def _source(
             mine = to.at(first, (number, inner))
             theirs = to.at(second, (number, outer))
             _combine(to, name, dtype, mine, theirs)
-
-    def nested(loops: list[str]) -> None:
-        if len(loops) == rank:
-            element(loops)
-            return
-        with to.counting("0", shape[len(loops)]) as index:
-            nested([*loops, index])
-
-    nested([])
     return to.text()
 
 

@@ -4,6 +4,8 @@ What such a function reads is a list of words (addresses and numbers), so that c
 other shapes share its code.
 """
 
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
@@ -60,6 +62,12 @@ class FunctionWriter(LlvmWriter):
         """Return a pointer to the bytes at products of indices and strides."""
         bytes_ = self.offset(*terms)
         return self.do(f"getelementptr i8, ptr {pointer}, i64 {bytes_}")
+
+    @contextmanager
+    def nested(self, extents: Sequence[str]) -> Iterator[list[str]]:
+        """Loops over all indices below ``extents``; the last one is the innermost."""
+        with ExitStack() as loops:
+            yield [loops.enter_context(self.counting("0", n)) for n in extents]
 
     def load(self, dtype: np.dtype[Any], pointer: str) -> str:
         """Return a number in memory."""

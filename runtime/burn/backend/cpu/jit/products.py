@@ -45,11 +45,7 @@ def _source(dtype: np.dtype[Any], rank: int, is_by_columns: bool) -> str:
     if is_by_columns:  # known to be side by side, so that loads are vectors
         strides[1][-1] = str(dtype.itemsize)
 
-    def matrices(loops: list[str]) -> None:
-        if len(loops) < rank:
-            with to.counting("0", extents[len(loops)]) as index:
-                matrices([*loops, index])
-            return
+    with to.nested(extents) as loops:
         x, y, target = (
             to.at(start, *zip(loops, own[:rank], strict=True))
             for start, own in zip(starts, strides, strict=True)
@@ -58,8 +54,6 @@ def _source(dtype: np.dtype[Any], rank: int, is_by_columns: bool) -> str:
         whole = [*places, (target, *strides[2][-2:])]
         product = _by_columns if is_by_columns else _by_sums
         product(to, dtype, whole, (rows, columns, depth))
-
-    matrices([])
     return to.text()
 
 

@@ -36,11 +36,7 @@ def _nonzero_source(dtype: np.dtype[Any], rank: int) -> str:
     to.set(found, INT64, "0")
     limit = to.do(f"sub i64 {most}, 1")
 
-    def element(loops: list[str]) -> None:
-        if len(loops) < rank:
-            with to.counting("0", shape[len(loops)]) as index:
-                element([*loops, index])
-            return
+    with to.nested(shape) as loops:
         value = to.load(dtype, to.at(x, *zip(loops, strides, strict=True)))
         compare, zero = ("fcmp une", "0.0") if dtype in FLOATS else ("icmp ne", "0")
         is_nonzero = to.do(f"{compare} {stored(dtype)} {value}, {zero}")
@@ -56,8 +52,6 @@ def _nonzero_source(dtype: np.dtype[Any], rank: int) -> str:
             to.store(INT64, value, pointer)
         step = to.do(f"zext i1 {is_nonzero} to i64")
         to.set(found, INT64, to.do(f"add i64 {before}, {step}"))
-
-    element([])
     count = to.get(found, INT64)
     to.fail_if(to.do(f"icmp ne i64 {count}, {most}"))
     return to.text()
@@ -96,11 +90,7 @@ def _extreme_source(name: str, dtype: np.dtype[Any], rank: int) -> str:
     kind = TYPES[dtype]
     relation = "gt" if name == "argmax" else "lt"
 
-    def element(loops: list[str]) -> None:
-        if len(loops) < rank:
-            with to.counting("0", shape[len(loops)]) as index:
-                element([*loops, index])
-            return
+    with to.nested(shape[:-1]) as loops:
         row = to.at(x, *zip(loops, strides[:-1], strict=True))
         to.set(best, dtype, to.load(dtype, row))
         to.set(where, INT64, "0")
@@ -120,6 +110,4 @@ def _extreme_source(name: str, dtype: np.dtype[Any], rank: int) -> str:
             to.set(where, INT64, to.do(chosen))
         pointer = to.at(target, *zip(loops, steps, strict=True))
         to.store(INT64, to.get(where, INT64), pointer)
-
-    element([])
     return to.text()
