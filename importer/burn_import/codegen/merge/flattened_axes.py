@@ -22,9 +22,9 @@ Axes = tuple[Any, ...]
 class Flattened:
     """Axes whose flattenings become reshapes in all of the unified bodies.
 
-    With ``is_inferred`` the first extent of such a shape is -1 if it is symbolic and
-    the others are numbers: one of several bodies has a single window, the others join
-    windows and batch.
+    With ``is_inferred`` the first extent of such a shape, and of reshapes that infer a
+    later one, is -1 if it is symbolic and the others are numbers: one of several bodies
+    has a single window, the others join windows and batch.
     """
 
     axes: frozenset[Axes] = frozenset()
@@ -70,15 +70,19 @@ def _as_reshape(statement: Statement, flattened: Flattened) -> Statement:
     result, args = statement.targets[0].type, statement.args
     if result is None or not result.shape:
         return statement
-    if statement.primitive is ops.reshape and flattened.is_inferred:
-        if not isinstance(args[1], tuple | list) or -1 not in args[1][1:]:
-            return statement
-    elif statement.primitive is not ops.flatten or args[1:] not in flattened.axes:
-        return statement
+    is_flatten = statement.primitive is ops.flatten and args[1:] in flattened.axes
+    is_reshape = statement.primitive is ops.reshape and _infers_later(args[1])
     first, *others = result.shape
-    is_open = flattened.is_inferred and all(isinstance(n, int) for n in others)
-    shape = (-1, *others) if is_open and not isinstance(first, int) else result.shape
-    if statement.primitive is ops.reshape and shape[0] != -1:
+    is_open = not isinstance(first, int) and all(isinstance(n, int) for n in others)
+    if flattened.is_inferred and is_open and (is_flatten or is_reshape):
+        shape = (-1, *others)
+    elif is_flatten:
+        shape = tuple(result.shape)
+    else:
         return statement
-    args = (args[0], tuple(shape))
-    return replace(statement, primitive=ops.reshape, args=args, static={})
+    return replace(statement, primitive=ops.reshape, args=(args[0], shape), static={})
+
+
+def _infers_later(shape: Any) -> bool:
+    """Return whether a reshape infers another extent than the first."""
+    return isinstance(shape, tuple | list) and -1 in shape[1:]

@@ -240,8 +240,8 @@ def family(drafts: Sequence[Draft], families: Families) -> Family | None:
         if merged is not None:
             return merged
     choices = differing_axes([draft.body for draft in members])
-    families_of = (_united(members, families, flattened=one) for one in choices)
-    return next(filter(None, families_of), None)
+    attempts = (_united(members, families, flattened=one) for one in choices)
+    return next(filter(None, attempts), None)
 
 
 def _united(

@@ -94,14 +94,16 @@ class Cuda(ArrayBackend):
             with self.current():
                 return self.cupy.asarray(array)
         except ValueError as error:
-            numbers = (
-                "; cast numbers of 4 bits to int8 and float8 to float16, which "
-                "represent them exactly"
-            )
-            is_text = array.dtype == object
+            if array.dtype == object:
+                problem, remedy = "text", "it stays on Cpu()"
+            else:
+                problem = str(array.dtype)
+                remedy = (
+                    "cast numbers of 4 bits to int8 and float8 to float16, which "
+                    "represent them exactly, or compute on Cpu()"
+                )
             raise TypeError(
-                f"{self} holds no tensors of {'text' if is_text else array.dtype}"
-                f"{'' if is_text else numbers}, or compute on Cpu()"
+                f"{self} holds no tensors of {problem}; {remedy}"
             ) from error
 
     def to_numpy(self, data: Any) -> np.ndarray[Any, Any]:
