@@ -11,6 +11,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from burn.nn import Module
+from burn.record.shards import stored_at
 from burn_import.foreign import missing_remedy
 from burn_import.output import OutputRefused, read_header
 
@@ -40,7 +41,7 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     Raises:
         OutputRefused: the file or class does not exist, or the class is not a module.
     """
-    if weights is not None and not weights.exists():
+    if weights is not None and not stored_at(weights).exists():
         raise OutputRefused(
             f"expected the record of the weights, there is no {str(weights)!r}",
             missing_remedy(weights),

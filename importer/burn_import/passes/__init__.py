@@ -50,7 +50,6 @@ from burn_import.passes.norms.fold_batch_norm import fold_batch_norm
 from burn_import.passes.norms.group_norm import group_norm
 from burn_import.passes.norms.instance_norm import instance_norm
 from burn_import.passes.norms.layer_norm import layer_norm
-from burn_import.passes.norms.merged_parameters import merged_parameters
 from burn_import.passes.norms.plain_norms import plain_norms
 from burn_import.passes.norms.rms_norm import rms_norm
 from burn_import.passes.recurrent.recurrent import recurrent
@@ -76,7 +75,6 @@ __all__ = ["ALL", "OPTIONAL_PASSES", "PASSES", "pass_names", "simplify", "summar
 PASSES: tuple[Pass, ...] = (
     dead_code,
     fold_constants,
-    merged_parameters,
     fold_branches,
     float_ranges,
     detachments,

@@ -14,7 +14,7 @@ import numpy as np
 
 from burn.dtypes import is_float
 from burn_import.provenance.path_segments import Path
-from burn_import.rewriting.graphs import with_nodes
+from burn_import.provenance.weight_owners import is_authored
 from burn_ir.graph import Graph, Node
 
 #: The attributes for the operands of norms, after the first operand.
@@ -28,7 +28,7 @@ _ATTRIBUTES = {
 Owner = tuple[Path, str]
 
 
-def merged_parameters(graph: Graph) -> Graph:
+def with_own_parameters(graph: Graph) -> Graph:
     """Return ``graph`` with an array for each norm that reads a merged one."""
     if graph.operators.isdisjoint(_ATTRIBUTES):
         return graph
@@ -37,9 +37,11 @@ def merged_parameters(graph: Graph) -> Graph:
         for name, owner in _owned(graph, node):
             owners[name].setdefault(owner, "")
     merged = {name: own for name, own in owners.items() if len(own) > 1}
+    if not merged:
+        return graph
     for name, own in merged.items():
         _separate(graph, name, own)
-    return with_nodes(graph, [_with_own(graph, node, merged) for node in graph.nodes])
+    return graph.with_nodes([_with_own(graph, node, merged) for node in graph.nodes])
 
 
 def _owned(graph: Graph, node: Node) -> list[tuple[str, Owner]]:
@@ -55,8 +57,10 @@ def _owned(graph: Graph, node: Node) -> list[tuple[str, Owner]]:
 
 
 def _is_merged(graph: Graph, name: str) -> bool:
-    """Return whether a value is a stored vector of one number, as before training."""
+    """Return whether a value is a parameter of one number, as before training."""
     if name in graph.types or name not in graph.constants:
+        return False
+    if not is_authored(graph, name):
         return False
     array = graph.constants[name]
     if array.ndim != 1 or array.size < 2 or not is_float(array.dtype):
@@ -78,7 +82,7 @@ def _separate(graph: Graph, name: str, own: dict[Owner, str]) -> None:
 
 def _with_own(graph: Graph, node: Node, merged: dict[str, dict[Owner, str]]) -> Node:
     """Return a norm with the arrays that belong to it."""
-    owned = dict(_owned(graph, node)) if merged else {}
+    owned = dict(_owned(graph, node))
     if owned.keys().isdisjoint(merged):
         return node
     inputs = list(node.inputs)
