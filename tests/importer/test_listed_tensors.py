@@ -46,8 +46,15 @@ def result(model: Any) -> Array:
     return actual
 
 
-def times(name: str, x: str, weight: str, modules: str = OUTER) -> dict[str, Any]:
-    return call("aten.mul.Tensor", name, modules, self=ref(x), other=ref(weight))
+def times(
+    name: str, x: str, y: str, modules: str = OUTER, operator: str = "aten.mul.Tensor"
+) -> dict[str, Any]:
+    return call(operator, name, modules, self=ref(x), other=ref(y))
+
+
+def linear(name: str, x: str, key: str, modules: str) -> dict[str, Any]:
+    stored = ref(f"p_{key.replace('.', '_')}")
+    return call("aten.linear.default", name, modules, input=ref(x), weight=stored)
 
 
 def test_buffers_of_ones_and_zeros_are_read(tmp_path: Path) -> None:
@@ -61,6 +68,35 @@ def test_buffers_of_ones_and_zeros_are_read(tmp_path: Path) -> None:
     model.load_state_dict({"std": drawn(3), "mean": drawn(3, seed=1)})
     expected = X * drawn(3) + drawn(3, seed=1)
     np.testing.assert_allclose(result(model), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("names", [("dense",), ("dense", "out")])
+def test_a_bias_of_the_module_around_a_linear_layer(
+    tmp_path: Path, names: Sequence[str]
+) -> None:
+    """The product and the sum are one step outside of the module with the weight."""
+    layer = f"{OUTER};L__self___layer,layer,Layer"
+    inner = f"{layer};L__self___layer_inner,layer.inner,Inner"
+    weights, nodes, before, expected = {}, [], "x", X
+    for seed, name in enumerate(names):
+        first, last = f"layer.inner.qkv_{name}.weight", f"layer.inner.{name}.weight"
+        weights[first] = drawn(3, 3, seed=3 * seed)
+        weights[last] = drawn(3, 3, seed=3 * seed + 1)
+        weights[f"layer.inner.{name}_bias"] = drawn(3, seed=3 * seed + 2)
+        a, b, c, d, e, f = (f"{kind}{seed}" for kind in "abcdef")
+        nodes += [
+            call("aten.sin.default", f, layer, self=ref(before)),
+            linear(a, f, first, f"{inner};L__qkv{seed},layer.inner.qkv_{name},Linear"),
+            call("aten.tanh.default", b, inner, self=ref(a)),
+            linear(c, b, last, f"{inner};L__{seed},layer.inner.{name},Linear"),
+            times(d, c, f"p_layer_inner_{name}_bias", layer, "aten.add.Tensor"),
+            times(e, before, d, layer, "aten.add.Tensor"),
+        ]
+        bias = weights[f"layer.inner.{name}_bias"]
+        hidden = np.tanh(np.sin(expected) @ weights[first].T)
+        before, expected = e, expected + hidden @ weights[last].T + bias
+    model = imported(tmp_path, nodes, weights)
+    np.testing.assert_allclose(result(model), expected, rtol=1e-5)
 
 
 def test_a_module_reads_a_tensor_inside_of_another(tmp_path: Path) -> None:

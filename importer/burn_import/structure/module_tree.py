@@ -49,8 +49,9 @@ class ModuleNode:
     is_quantizer: bool = False
     #: States that a call replaces; ``inputs`` and ``outputs`` do not include them.
     states: list[State] = field(default_factory=list)
-    #: Stored arrays that are attributes of this module and read by an enclosing one.
-    held: list[str] = field(default_factory=list)
+    #: Stored arrays that are attributes of this module and read by an enclosing one,
+    #: with their attribute paths; () for one that nothing reads.
+    held: dict[str, Path] = field(default_factory=dict)
     #: Attribute paths of arrays in submodules that this module reads.
     reached: dict[str, str] = field(default_factory=dict)
     #: The attribute of each stored array that the code reads itself, by its name; set

@@ -127,7 +127,7 @@ class _Signature:
         items = tuple(self.item(item) for item in self.part.items)
         outputs = tuple(self.number(name) for name in self.part.outputs)
         states = tuple(map(self.state, self.part.states))
-        held = tuple(map(self.attribute, self.part.held))
+        held = tuple((self.attribute(n), p) for n, p in self.part.held.items())
         return inputs, items, outputs, states, held, repr(self.part.kept)
 
     def state(self, state: State) -> Hashable:

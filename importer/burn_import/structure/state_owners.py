@@ -21,6 +21,7 @@ from burn_import.structure.module_tree import (
     calls_of,
     layers_of,
 )
+from burn_import.tracing.identifiers import Namespace, attribute
 from burn_ir.graph import Graph
 
 
@@ -85,8 +86,32 @@ def _assign_attribute(part: ModuleNode, constant: str) -> None:
             return
     if owner is not part:
         if constant not in owner.held:
-            owner.held.append(constant)
-        part.reached[constant] = (text + _access_text(key[-1:]))[1:]
+            owner.held[constant] = _free_path(owner, key[len(owner.path) :])
+        part.reached[constant] = (text + _access_text(owner.held[constant]))[1:]
+
+
+def _free_path(part: ModuleNode, path: Path) -> Path:
+    """The attribute path of an array in ``part``: ``path``, or a name of its own.
+
+    An array has a name of its own where ``path`` is inside of a layer, of a module with
+    a class or of a list.
+    """
+    modules = {call.path[0] for call in _calls(part)}
+    modules |= {layer_path[0] for layer_path, _, _ in layers_of(part)}
+    modules |= {layer_path[0] for layer_path in part.kept}
+    others = part.held.values()
+    is_taken = any(a == b for one in others for a, b in [_common_part(one, path)])
+    is_listed = any(name.isdigit() for name in path)
+    if len(path) > 1 and path[0] not in modules and not (is_taken or is_listed):
+        return path
+    names = Namespace(modules | {one[0] for one in others})
+    return (names.unique(attribute(path[-1])),)
+
+
+def _common_part(one: Path, other: Path) -> tuple[Path, Path]:
+    """Two paths, cut to the length of the shorter."""
+    length = min(len(one), len(other))
+    return one[:length], other[:length]
 
 
 def _access_text(path: Path) -> str:

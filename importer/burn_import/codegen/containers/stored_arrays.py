@@ -85,6 +85,7 @@ class StoredArrays:
         """Create an attribute for ``constant``; return its path."""
         text = tensor_text(self.graph, constant)
         settled = tuple(filter(None, self.settled.get(constant, "").split(".")))
+        settled = settled or self.part.held.get(constant, ())
         path = settled or self.authored_path(constant)
         if self.has_room(path):
             self.containers.add(path, text)
