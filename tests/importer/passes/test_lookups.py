@@ -76,3 +76,18 @@ def test_lookups_are_removed_and_values_kept(model: str) -> None:
     kinds = {node.op.onnx for node in simple.nodes}
     assert kinds <= {"Unsqueeze", "Identity"}, listing(simple)
     same_values(graph, simple, 0.0)
+
+
+def test_lookups_by_many_stored_indices_are_kept() -> None:
+    """Values have more elements than a shape may have."""
+    rows = integers("places", list(range(4999, -1, -1)))
+    body = f"""
+{rows}
+{integers("column", [5000, 1])}
+{integers("whole", [50, 100])}
+flat = Reshape(table, column)
+gathered = Gather(flat, places)
+y = Reshape(gathered, whole)
+"""
+    graph = graph_of(f"g (float[50, 100] table) => (float[50, 100] y) {{{body}}}")
+    same_values(graph, simplify(graph), 0.0)

@@ -43,6 +43,20 @@ def field_lines(
         yield f"self.{one.name}: {kind} | {default} = ({value})"
 
 
+def with_annotation(line: str) -> str:
+    """The assignment ``line`` with the type of the module that its value makes."""
+    head, colon, _ = line.partition(" = ")[0].partition(": ")
+    if not colon:
+        return line
+    statement = ast.parse(line).body[0]
+    assert isinstance(statement, ast.AnnAssign)
+    value = statement.value
+    if not isinstance(value, ast.IfExp) or not isinstance(value.body, ast.Call):
+        return line
+    default = ast.unparse(value.orelse).removesuffix("()")
+    return f"{head}: {_type(value.body)} | {default} = ({unparsed(value)})"
+
+
 class _Slots(ast.NodeTransformer):
     """Replaces the placeholders of columns by expressions of parameters."""
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.merge.constructor_parameters import constructor
 from burn_import.codegen.merge.expression_slots import DifferError
+from burn_import.codegen.merge.field_lines import with_annotation
 from burn_import.codegen.merge.init_fields import Column, slot, unite_fields
 from burn_import.codegen.merge.merge_classes import (
     Families,
@@ -48,7 +49,8 @@ class Shared:
         """Return ``text`` with the current constructor calls of its modules."""
 
         def with_new_calls(line: str) -> str:
-            return listed(_CLASS.sub(lambda match: self.families.call(match[1]), line))
+            calls = _CLASS.sub(lambda match: self.families.call(match[1]), line)
+            return with_annotation(listed(calls))
 
         return replace(
             text,

@@ -57,8 +57,10 @@ class Ramps:
     def _infer(self, name: str, depth: int) -> Ramp | None:
         if not self.flow.is_discrete(name):
             return None
-        dims = known_dims(self.flow.graph.type(name))
-        if dims is not None and len(dims) == 1:
+        value_type = self.flow.graph.type(name)
+        known = None if value_type is None else value_type.known
+        dims = known_dims(value_type) if known is not None and known.size == 1 else None
+        if dims is not None:
             return Ramp((0,) * len(self.flow.extents(name)), dims[0])
         array = self.flow.stored(name)
         if array is not None:
