@@ -66,7 +66,11 @@ def test_depthwise(
     batch: int, channels: int, size: int, kernel: int, stride: int, after: Any
 ) -> None:
     x, weight = normal(batch, channels, size, size), normal(channels, 1, kernel, kernel)
-    static = {"stride": stride, "padding": kernel // 2, "groups": channels}
+    static: dict[str, Any] = {
+        "stride": stride,
+        "padding": kernel // 2,
+        "groups": channels,
+    }
     count = (size - 1) // stride + 1
     residual = normal(batch, channels, count, count, seed=3)
     other = residual if ("add",) in after else None
