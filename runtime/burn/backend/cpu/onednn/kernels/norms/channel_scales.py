@@ -2,8 +2,8 @@
 
 oneDNN's batch norm without AVX-512 reads channels-last images by blocks of eight
 channels. If the channels of a pixel fill a multiple of 512 bytes, the lines of a block
-fall into few sets of the cache: for [1, 1024, 14, 14] that takes 20 times as long as
-one pass in memory order.
+fall into few sets of the cache: for [1, 1024, 14, 14] inside of DenseNet-121 that took
+40 times as long as one pass in memory order, and alone twice as long.
 """
 
 from typing import Any
