@@ -109,6 +109,13 @@ class Description:
         self.implementation = self.api.name_of(self.handle)
         return True
 
+    def advance_to(self, name: str) -> bool:
+        """Advance to the implementation ``name``; return False if there is none."""
+        while self.implementation != name:
+            if not self.next():
+                return False
+        return True
+
     def descriptor(self, which: int, index: int = 0) -> int:
         """Return a memory descriptor that is valid as long as this description."""
         descriptor: int = self.api.query_md(self.handle, which, index)
@@ -121,6 +128,7 @@ def described(
     *args: Any,
     avoid: str | None = None,
     is_wrong: Callable[[str], bool] | None = None,
+    faster: Callable[[str], str | None] | None = None,
     post: PostOps | None = None,
     scalings: Scalings = _NOT_SCALED,
     plain: bool = False,
@@ -129,7 +137,9 @@ def described(
 
     Implementations named ``ref`` are unoptimized and slower than NumPy, except those in
     ``plain``. Implementations whose name starts with ``avoid`` are used only if there
-    is no other; those for which ``is_wrong`` is true are never used.
+    is no other; those for which ``is_wrong`` is true are never used. ``faster`` maps
+    the name of the library's choice to that of an implementation that replaces it if it
+    is offered.
     """
     try:
         description = Description(api, create, *args, post=post, scalings=scalings)
@@ -139,6 +149,11 @@ def described(
         if avoid is not None and description.implementation.startswith(avoid):
             other = Description(api, create, *args, post=post)
             if other.next() and not other.implementation.startswith("ref"):
+                return other
+        name = None if faster is None else faster(description.implementation)
+        if name is not None:
+            other = Description(api, create, *args, post=post, scalings=scalings)
+            if other.advance_to(name):
                 return other
     except OneDnnError as error:
         if error.status in NOT_OFFERED:

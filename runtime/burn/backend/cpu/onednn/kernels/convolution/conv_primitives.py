@@ -43,6 +43,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
     described,
 )
 from burn.backend.cpu.onednn.binding.weights import Weights
+from burn.backend.cpu.onednn.kernels.convolution.faster_code import FASTER
 from burn.backend.cpu.onednn.kernels.convolution.pack_width import Beside, beside
 from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
 from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import Folded, folded
@@ -329,6 +330,7 @@ def _made(
         *(shift, target, *where),
         post=post_ops(api, slots.after, None if slots.in_place else other),
         is_wrong=wrong_code(form.wins),
+        faster=FASTER.get,
     )
     if description is None:
         return None

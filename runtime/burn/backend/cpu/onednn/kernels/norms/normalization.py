@@ -44,6 +44,11 @@ from burn.backend.cpu.onednn.binding.prepared import (
     Ready,
     described,
 )
+from burn.backend.cpu.onednn.kernels.norms.channel_scales import (
+    prepared_scales,
+    reads_few_sets,
+    scale_and_shift,
+)
 from burn.ops.attention import masked_softmax as masked_softmax_op
 from burn.ops.fused import batch_norm_then as batch_norm_then_op
 from burn.ops.layer_norm import layer_norm as layer_norm_op
@@ -183,7 +188,32 @@ def _normalized(
     kernel: _Line | None = session.primitives.get(key, make, x.size)
     if kernel is None:
         return None
+    if reads_few_sets(x, kernel.implementation):
+        out = _scaled_image(session, x, parts, epsilon, bool(also & FUSE_RELU))
+        if out is not None:
+            return out
     return kernel.run(x, *(part for part in parts if part is not None))
+
+
+def _scaled_image(
+    session: Session,
+    x: Array,
+    parts: tuple[Array | None, ...],
+    epsilon: float,
+    has_relu: bool,
+) -> Array | None:
+    """Return a batch norm by constant scales and shifts, None if they may change."""
+    constants = scale_and_shift(parts, epsilon)
+    if constants is None:
+        return None
+
+    def make(primitives: Primitives) -> "_Line | None":
+        prepared = prepared_scales(primitives, x.shape, has_relu)
+        return None if prepared is None else _Line(prepared)
+
+    key = ("channel_scales", x.shape, has_relu)
+    kernel: _Line | None = session.primitives.get(key, make, x.size)
+    return None if kernel is None else kernel.run(x, *constants)
 
 
 def session_for(x: Array, *parts: Array | None) -> Session | None:
