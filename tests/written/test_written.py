@@ -48,7 +48,20 @@ WRITTEN = {
     "arch/whisper_encoder.ts-op17": "whisper_encoder",
 }
 #: Generated lines for one that a person writes.
-MOST = 1.5
+MOST = 1.26
+#: The same for longer models. Of each file, 13 lines are imports of paths and the
+#: method ``load``, a fifth of the encoder of Whisper. Its decoder has the long names of
+#: the file's inputs in every signature; the bias of T5's positions is computed beside
+#: the layers; SegFormer's sizes of images are arguments of constructors.
+LONGER = {
+    "arch/segformer.dynamo-op20": 1.48,
+    "arch/segformer.ts-op14": 1.48,
+    "arch/t5_decoder.dynamo-op20": 1.3,
+    "arch/whisper_decoder.dynamo-op20": 1.46,
+    "arch/whisper_decoder.ts-op17": 1.46,
+    "arch/whisper_encoder.dynamo-op20": 1.28,
+    "arch/whisper_encoder.ts-op17": 1.28,
+}
 #: Keys that a file does not hold, by what the importer calls them: of two names that
 #: are tied it has one, and a table that is read whole has lost its module.
 LOST = {
@@ -59,8 +72,6 @@ LOST = {
 }
 #: Buffers of a generated module that the written one computes.
 COMPUTED = {"arch/bert.dynamo-op20": {"m.embeddings.position_ids"}}
-#: Models that are longer than that, and why.
-BEHIND: dict[str, str] = {}
 
 
 def compare(case: Case, folder: Path) -> tuple[int, int]:
@@ -118,20 +129,7 @@ def cases(zoo: Path) -> list[Case]:
     return [case for case in zoo_cases(zoo) if case.name in WRITTEN]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name,
-            marks=(
-                [pytest.mark.xfail(reason=BEHIND[name], raises=AssertionError)]
-                if name in BEHIND
-                else []
-            ),
-        )
-        for name in WRITTEN
-    ],
-)
+@pytest.mark.parametrize("name", WRITTEN)
 @pytest.mark.sampled(3)
 def test_written(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     zoo: Path = request.config.getoption("--zoo")
@@ -139,7 +137,7 @@ def test_written(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> N
         pytest.skip(f"no models in {zoo.name}/ (see --zoo)")
     (case,) = (case for case in cases(zoo) if case.name == name)
     generated, written = compare(case, tmp_path)
-    assert generated <= MOST * written
+    assert generated <= LONGER.get(name, MOST) * written
 
 
 def main(zoo: Path) -> None:

@@ -59,6 +59,8 @@ from burn_import.passes.shapes.einsum import einsum
 from burn_import.passes.shapes.float_ranges import float_ranges
 from burn_import.passes.shapes.growing_concats import growing_concats
 from burn_import.passes.shapes.implicit_broadcast import expansions
+from burn_import.passes.shapes.leading_axes import leading_axes
+from burn_import.passes.shapes.nested_slices import nested_slices
 from burn_import.passes.shapes.pixel_shuffle import pixel_shuffle
 from burn_import.passes.shapes.reductions import reductions
 from burn_import.passes.shapes.roll import roll
@@ -129,11 +131,13 @@ PASSES: tuple[Pass, ...] = (
     merge,
     placement,
     einsum,
+    leading_axes,
+    nested_slices,
 )
 
 #: Passes that run after the fixed point of the others, which do not match their
 #: results.
-LAST = frozenset({"einsum"})
+LAST = frozenset({"einsum", "leading_axes", "nested_slices"})
 
 #: Passes that run only if named, after the others: they limit the uses of the model
 #: (``fold_batch_norm`` prevents training).

@@ -4,13 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
+import burn
 from burn import ops
 from burn_import.codegen.printing.consumer_words import MAX_READERS, Uses, uses
 from burn_import.tracing.trace import Block, Tracer
 from burn_ir.types import Type
-from tests.importer.looped import check, normal
+from tests.importer.looped import check, judged, normal, parsed
+from tests.modules import generate, import_file
 
 FACTORS = np.array([0.91234, 0.85678, 1.01357], np.float32)
 
@@ -117,3 +120,49 @@ def test_a_long_chain_with_a_living_source_is_written(tmp_path: Path) -> None:
 }}"""
     weights = {f"c{i}": np.array(i % 7 - 3 + i / 8, np.float32) for i in range(length)}
     check(tmp_path, text, {"a": normal(2, 4, seed=1)}, weights=weights)
+
+
+def test_members_of_a_list_called_by_a_letter_are_layers(tmp_path: Path) -> None:
+    lines = ["val_0 = Identity (a)"]
+    for number in range(3):
+        lines.append(f"one_{number} = MatMul (val_{number}, h__{number}__fc__weight)")
+        lines.append(f"val_{number + 1} = Add (one_{number}, c)")
+    body = "\n".join([*lines, "b = Neg (val_3)"])
+    given = "float[n, 4] a, float[n, 4] c"
+    text = f"agraph ({given}) => (float[n, 4] b) {{\n{body}\n}}"
+    weights = {f"h.{n}.fc.weight": normal(4, 4, seed=n) for n in range(3)}
+    feeds = {"a": normal(2, 4), "c": normal(2, 4, seed=5)}
+    source = check(tmp_path, text, feeds, weights=weights)
+    assert "for layer in self.h:" in source
+
+
+ROTARY = """agraph (float[s, 4] a) => (float[1, s, 2] b) {
+    axis = Constant <value = int64[1] {0}> ()
+    last = Constant <value = int64[1] {2}> ()
+    zero = Constant <value = int64 {0}> ()
+    one = Constant <value = int64 {1}> ()
+    val_0 = Shape <start = 0, end = 1> (a)
+    val_1 = Squeeze (val_0, axis)
+    val_2 = Range (zero, val_1, one)
+    val_3 = Unsqueeze (val_2, axis)
+    val_4 = Unsqueeze (val_3, last)
+    val_5 = Cast <to = 1> (val_4)
+    val_6 = Mul (val_5, rotary__inv_freq)
+    val_7 = Cos (val_6)
+    b = Tanh (val_7)
+}"""
+
+
+def test_angles_are_computed_from_positions(tmp_path: Path) -> None:
+    model = parsed(ROTARY, {"rotary.inv_freq": normal(2)})
+    model.producer_name = "pytorch"
+    for number, node in enumerate(model.graph.node):
+        inside = node.output[0] in ("val_4", "val_5", "val_6", "val_7")
+        node.name = f"{'/rotary' if inside else ''}/{node.op_type}_{number}"
+    onnx.save(model, tmp_path / "model.onnx")
+    path, name = generate(tmp_path / "model.onnx", tmp_path)
+    assert "def __call__(self, positions: Tensor)" in path.read_text("utf-8")
+    a = normal(3, 4)
+    (expected,) = judged(model, {"a": a})
+    net = getattr(import_file(path), name).load()
+    np.testing.assert_allclose(net(burn.tensor(a)).numpy(), expected, rtol=1e-5)

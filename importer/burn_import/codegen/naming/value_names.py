@@ -265,7 +265,14 @@ class _Finder:
         if wanted and wanted not in LASTING:
             agreed = self.asking.get(name, 0) >= self.readers.get(name, 0)
             wanted = wanted if agreed else ""
-        return wanted or self.from_producer.get(name, "")
+        own = self.from_producer.get(name, "")
+        if own == "positions" and self.is_integer(name):
+            return own  # rather than the angles that are computed from them
+        return wanted or own
+
+    def is_integer(self, name: str) -> bool:
+        value_type = self.graph.types.get(name)
+        return value_type is not None and value_type.dtype.kind in "iu"
 
     def nouns(self) -> dict[str, str]:
         """Return the noun of each value: the author's own, else the inferred one."""

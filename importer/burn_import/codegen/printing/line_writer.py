@@ -28,6 +28,8 @@ class LineWriter(Protocol):
     preferred: dict[Symbol, str]
     plain: set[str]
     uses: Uses
+    trial: set[Symbol]
+    held: dict[Symbol, tuple[Statement, Expression]]
 
     def line(self, text: str, indent: int, comment: str = "") -> None:
         """Write one line."""
@@ -37,6 +39,17 @@ class LineWriter(Protocol):
 
     def assign(self, statement: Statement, expression: Expression, indent: int) -> None:
         """Inline an expression into its reader, or assign it to a name."""
+
+    def is_last(self, statement: Statement) -> bool:
+        """Return whether a statement is the last of the function."""
+
+    def give_name(
+        self, statement: Statement, expression: Expression, indent: int
+    ) -> None:
+        """Assign the results of a statement to names."""
+
+    def guessed_name(self, statement: Statement, expression: Expression) -> str:
+        """Return a name of about the length that the first result gets."""
 
     def result(self, value: Tensor) -> Expression:
         """Return the expression of a value that leaves a block."""

@@ -19,6 +19,10 @@ STREAMS = ("x", "y", "z", "w", "v", "u")
 #: Maximum number of simultaneously live results that are numbered per word.
 MOST_NUMBERED = 4
 
+#: The least number of results of a module that are numbered as feature maps, and the
+#: least number of their axes.
+FEATURE_MAPS, IMAGE = 3, 4
+
 #: Nouns of results by primitive.
 ROLES = {
     "softmax": "weights",
@@ -154,6 +158,9 @@ def name_candidates(
         yield noun
         yield from _qualified(writer, noun, statement)
         return
+    maps = _feature_maps(writer, statement)
+    if symbol in maps:
+        yield f"features_{maps.index(symbol)}"
     sources = {writer.render.names[s]: None for s in expression.symbols}
     if len(statement.targets) == 1:
         yield from (stream for stream in STREAMS if stream in sources)
@@ -167,6 +174,24 @@ def name_candidates(
     for number in range(2, MOST_NUMBERED + 1):
         yield from (f"{word}{number}" for word in words[:1])
     yield from STREAMS
+
+
+def _feature_maps(writer: LineWriter, statement: Statement) -> list[Symbol]:
+    """Return the results of a module that are images of different sizes.
+
+    None of them has a noun; there are at least ``FEATURE_MAPS``.
+    """
+    if not isinstance(statement, ModuleCall):
+        return []
+    maps = [
+        symbol
+        for symbol in statement.targets
+        if symbol.type is not None
+        and len(symbol.type.shape or ()) >= IMAGE
+        and not noun_of(writer, symbol, statement)
+    ]
+    sizes = {symbol.shape[2:] for symbol in maps}
+    return maps if len(maps) == len(sizes) >= FEATURE_MAPS else []
 
 
 def _qualified(writer: LineWriter, noun: str, statement: Statement) -> Iterator[str]:

@@ -162,7 +162,7 @@ def _member(writer: LineWriter, members: Members) -> tuple[str, str]:
     """Return the loop variable for a list's members, and the source of the list."""
     word = members.path[-1]
     kind = f"a member of {'.'.join(members.path)}"
-    noun = "layer" if word.isdigit() else singular(word)
+    noun = "layer" if word.isdigit() or len(word) == 1 else singular(word)
     name = writer.free(snake(noun), Symbol(), kind)
     writer.kinds[name] = kind
     writer.live[name] = None

@@ -9,6 +9,7 @@ from typing import Any
 from burn import Tensor
 from burn_import.codegen.printing.consumer_words import uses
 from burn_import.codegen.printing.expressions import Renderer
+from burn_import.codegen.printing.long_lines import in_one_line
 from burn_import.codegen.printing.name_candidates import (
     STREAMS,
     name_candidates,
@@ -193,7 +194,7 @@ class FunctionWriter:
 
     def assign(self, statement: Statement, expression: Expression, indent: int) -> None:
         """Defer the expression for inlining in its reader, or assign it to a name."""
-        expression = self.in_one_line(statement, expression, indent)
+        expression = in_one_line(self, statement, expression, indent)
         if len(statement.targets) == 1 and not several(statement):
             (target,) = statement.targets
             if self.inlines(target, expression):
@@ -206,6 +207,8 @@ class FunctionWriter:
         self, statement: Statement, expression: Expression, indent: int
     ) -> None:
         """Assign the results of a statement to names."""
+        guess = self.guessed_name(statement, expression)
+        expression = in_one_line(self, statement, expression, indent, guess)
         for target in statement.targets:
             self.render.pending.pop(target, None)
         self.spend(expression)
@@ -216,21 +219,6 @@ class FunctionWriter:
         self.line(text, indent, self.comment(read or statement.targets, expression))
         for target in statement.targets:
             self.read_extents(target, indent)
-
-    def in_one_line(
-        self, statement: Statement, expression: Expression, indent: int
-    ) -> Expression:
-        """Return the expression; if it is too long, name deferred operands first."""
-        tried = [s for s in symbols_in(operands(statement)) if s in self.trial]
-        last = statement is self.trace.body.statements[-1]
-        start = 4 * indent + len("return " if last else "x = ")
-        short = start + len(expression.text) <= WIDTH
-        if short or not tried or not isinstance(statement, Apply | ModuleCall):
-            return expression
-        for symbol in dict.fromkeys(tried):
-            self.trial.discard(symbol)
-            self.give_name(*self.held[symbol], indent)
-        return self.render.statement(statement)
 
     def inlines(self, target: Symbol, expression: Expression) -> bool:
         once = self.remaining.get(target, 0) == 1
@@ -278,6 +266,19 @@ class FunctionWriter:
                 self.plain.add(name)
         self.claim(symbol, name)
         return name
+
+    def is_last(self, statement: Statement) -> bool:
+        return statement is self.trace.body.statements[-1]
+
+    def guessed_name(self, statement: Statement, expression: Expression) -> str:
+        """Return a name of about the length that the first result gets."""
+        symbol = statement.targets[0]
+        given = self.forced.get(symbol) or self.preferred.get(symbol)
+        freed = [s for s in expression.symbols if self.remaining[s] == 1]
+        live = self.live.keys() - {self.render.names[s] for s in freed}
+        names = list(name_candidates(self, symbol, statement, expression))
+        free = (name for name in names if name not in live)
+        return given or next(free, f"{names[0]}2")
 
     def declared(self, name: str, symbol: Symbol, start: Expression) -> str:
         """Return ``name`` for an assignment, annotated where type checkers need it."""

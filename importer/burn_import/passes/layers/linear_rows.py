@@ -1,4 +1,4 @@
-"""Applies ``nn.Linear`` to tensors of any rank instead of flattened rows."""
+"""Applies linear layers to tensors of any rank instead of flattened rows."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
-from burn_ir.ops.fused import Linear
+from burn_ir.ops.fused import Conv1D, Linear
 from burn_ir.ops.shape import Reshape
 
 
 def linear_rows(graph: Graph) -> Graph:
-    """Return ``graph`` without reshapes that only flatten rows for ``Linear``.
+    """Return ``graph`` without reshapes that only flatten rows for a linear layer.
 
-    ``Linear`` applies to the last axis, so leading axes need not be flattened before it
-    and restored after it. The reshape after it then changes nothing, or splits the
-    features. If the features span several axes of the operand, one reshape remains.
+    ``Linear`` and ``Conv1D`` apply to the last axis, so leading axes need not be
+    flattened before them and restored after them. The reshape after it then changes
+    nothing, or splits the features. If the features span several axes of the operand,
+    one reshape remains.
     """
-    if not any(isinstance(node.op, Linear) for node in graph.nodes):
+    if not any(isinstance(node.op, Linear | Conv1D) for node in graph.nodes):
         return graph
     rewriter = _Rewriter(Dataflow(graph))
     for node in graph.nodes:
@@ -38,7 +39,8 @@ class _Rewriter:
 
     def add(self, node: Node) -> None:
         """Append ``node``, with another operand if possible."""
-        operand = self.operand(node) if isinstance(node.op, Linear) else None
+        is_linear = isinstance(node.op, Linear | Conv1D)
+        operand = self.operand(node) if is_linear else None
         if operand is not None:
             node = replace(node, inputs=(operand, *node.inputs[1:]))
         self.nodes.append(node)

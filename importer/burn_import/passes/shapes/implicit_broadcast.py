@@ -45,18 +45,23 @@ def expansions(graph: Graph) -> Graph:
 
     An ``Expand`` is redundant if each of its extents is also that of another operand. A
     filled tensor becomes a scalar by the same rule. For matrix products the rule
-    applies to the axes before the matrices.
+    applies to the axes before the matrices. Rows that are looked up (``Gather``) at
+    expanded or repeated indices are looked up once.
     """
-    if graph.operators.isdisjoint(("Expand", "ConstantOfShape")):
+    if graph.operators.isdisjoint(("Expand", "Tile", "ConstantOfShape")):
         return graph
     flow = Dataflow(graph)
-    return with_nodes(graph, [_rewrite(node, flow) for node in graph.nodes])
+    nodes = [new for node in graph.nodes for new in _rewrite(node, flow)]
+    return with_nodes(graph, nodes)
 
 
-def _rewrite(node: Node, flow: Dataflow) -> Node:
+def _rewrite(node: Node, flow: Dataflow) -> list[Node]:
+    """Return ``node`` or its replacement, behind the nodes that it needs."""
     if node.op.onnx == "MatMul" and not node.op.domain:
-        return _without_batch_expansions(node, flow)
-    return _without_expansions(node, flow)
+        return [_without_batch_expansions(node, flow)]
+    if node.op.domain or node.op.onnx not in ELEMENTWISE:
+        return [node]
+    return _with_rows_once(_without_expansions(node, flow), flow)
 
 
 def _without_batch_expansions(node: Node, flow: Dataflow) -> Node:
@@ -77,8 +82,6 @@ def _without_batch_expansions(node: Node, flow: Dataflow) -> Node:
 
 
 def _without_expansions(node: Node, flow: Dataflow) -> Node:
-    if node.op.domain or node.op.onnx not in ELEMENTWISE:
-        return node
     inputs = list(node.inputs)
     for position, name in enumerate(node.inputs):
         wide = flow.made_by(name, "Expand", "ConstantOfShape")
@@ -93,6 +96,30 @@ def _without_expansions(node: Node, flow: Dataflow) -> Node:
             inputs[position] = _narrow(wide, flow)
     same = tuple(inputs) == node.inputs
     return node if same else replace(node, inputs=tuple(inputs))
+
+
+def _with_rows_once(node: Node, flow: Dataflow) -> list[Node]:
+    """Return ``node`` behind new lookups for operands at repeated indices.
+
+    Other operands must have each extent of the rows.
+    """
+    inputs, new = list(node.inputs), []
+    for position, name in enumerate(node.inputs):
+        gather = flow.made_by(name, "Gather")
+        wide = gather and flow.made_by(gather.inputs[1], "Expand", "Tile")
+        if gather is None or gather.op.attrs()["axis"] or wide is None:
+            continue
+        own, whole = flow.extents(wide.inputs[0]), flow.extents(wide.output)
+        rows = flow.extents(gather.inputs[0])[1:]
+        others = [flow.extents(n) for i, n in enumerate(inputs) if i != position]
+        pairs = zip(own[::-1], whole[::-1], strict=False)  # aligned at the last axis
+        narrow = own and all(a in (1, b) for a, b in pairs)
+        if narrow and _is_covered(flow.extents(name), [(*own, *rows), *others]):
+            inputs[position] = flow.fresh(f"{name}.once")
+            operands = (gather.inputs[0], wide.inputs[0])
+            outputs = (inputs[position],)
+            new.append(replace(gather, inputs=operands, outputs=outputs))
+    return [*new, replace(node, inputs=tuple(inputs)) if new else node]
 
 
 def _narrow(wide: Node, flow: Dataflow) -> str | None:
