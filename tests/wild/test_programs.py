@@ -16,6 +16,7 @@ pytestmark = [
 FILES = (
     *("projected_lstm:pt2", "projected_lstm:torchscript"),
     "packed_projected_lstm:torchscript",
+    *("complex_states:pt2", "complex_states:torchscript"),
 )
 
 

@@ -25,14 +25,48 @@ def axes_or_all(axes: Array, x: Array) -> Array:
 axes_or_all.no_gradient("axes are integers")
 
 
+#: How many blocks of rows are added in a sequence; longer sequences are split.
+BLOCK = 32
+
+
+def _total(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
+    """Return the sum over ``axes``; many rows are added in blocks, and these again.
+
+    NumPy adds pairwise along the innermost axis of memory only. Along others it adds
+    row after row, with a rounding error that grows with the number of rows.
+    """
+    axis = _row_axis(x, axes)
+    if axis is None:
+        return np.sum(x, axis=axes, keepdims=keepdims, dtype=None)
+    before, rows, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
+    end = rows - rows % BLOCK
+    key = (slice(None),) * axis
+    blocks = x[(*key, slice(None, end))].reshape(*before, BLOCK, -1, *after)
+    total = _total(np.sum(blocks, axis=axis), axes, keepdims)
+    if end < rows:
+        rest = x[(*key, slice(end, None))]
+        total = total + np.sum(rest, axis=axes, keepdims=keepdims)
+    return total
+
+
+def _row_axis(x: Array, axes: tuple[int, ...]) -> int | None:
+    """Return the axis of ``axes`` whose many rows NumPy would add in a sequence."""
+    if not isinstance(x, np.ndarray) or x.dtype.kind not in "fc" or not x.size:
+        return None
+    long = [a for a in range(x.ndim) if x.shape[a] > 1]
+    innermost = builtins.min(long, key=lambda a: builtins.abs(x.strides[a]), default=0)
+    if innermost in axes:
+        return None
+    rows = [a for a in axes if x.shape[a] >= 2 * BLOCK]
+    return builtins.max(rows, key=lambda a: x.shape[a], default=None)
+
+
 @primitive(traceable=True, bound=bounds.total)
 def sum(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return the sum over ``axis``, or over all axes; bools are counted in int64."""
     if x.dtype == dtypes.bool_:
         x = x.astype(np.int64)
-    total = np.sum(
-        accumulate(x), axis=axes_of(axis, x.ndim), keepdims=keepdims, dtype=None
-    )
+    total = _total(accumulate(x), axes_of(axis, x.ndim), keepdims)
     return total.astype(x.dtype, copy=False)
 
 
@@ -52,7 +86,12 @@ def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
         count = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
         total = np.sum(x, axis=axes, keepdims=keepdims)
         return np.trunc(total / count).astype(x.dtype)
-    average = np.mean(accumulate(x), axis=axes, keepdims=keepdims)
+    terms = accumulate(x)
+    if _row_axis(terms, axes) is None:
+        average = np.mean(terms, axis=axes, keepdims=keepdims)
+    else:
+        total = _total(terms, axes, keepdims)
+        average = total / terms.dtype.type(x.size // total.size)
     return average.astype(x.dtype, copy=False)
 
 

@@ -162,4 +162,46 @@ CASES: tuple[Case, ...] = (
             out=f32("n", 3),
         ),
     ),
+    *(
+        changing(
+            "out",
+            case(
+                f"{name}.out",
+                twice(function),
+                label="wider",
+                self=f32("n", 3),
+                other=f32(3, low=0.5),
+                out=f64("n", 3),
+            ),
+        )
+        for name, function in (
+            ("add", np.add),
+            ("sub", np.subtract),
+            ("mul", np.multiply),
+            ("div", np.divide),
+        )
+    ),
+    changing(
+        "out",
+        case(
+            "div.out",
+            twice(lambda x, y: x.astype(np.float32) / y.astype(np.float32)),
+            label="whole",
+            self=i64("n", 3),
+            other=i64(3, low=1),
+            out=f32("n", 3),
+        ),
+    ),
+    changing(
+        "out",
+        case(
+            "add.out",
+            twice(lambda x, y: x - 2 * y),
+            label="multiple",
+            self=f32("n", 3),
+            other=f32(3),
+            alpha=-2,
+            out=f32("n", 3),
+        ),
+    ),
 )

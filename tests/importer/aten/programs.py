@@ -24,6 +24,8 @@ def argument(value: Any, name: str) -> dict[str, Any]:
         return {"as_sym_int": {"as_name": size_name(value)}}
     if value is None:
         return {"as_none": True}
+    if isinstance(value, complex):
+        return {"as_complex": {"real": value.real, "imag": value.imag}}
     kinds = {bool: "as_bool", int: "as_int", float: "as_float", str: "as_string"}
     return {kinds[type(value)]: value}
 

@@ -73,3 +73,15 @@ def test_extremes_of_nothing_are_identities() -> None:
     assert ops.min(empty, 1, keepdims=True).shape == (2, 1, 3)
     bools = burn.tensor(np.zeros((0,), np.bool_))
     assert ops.max(bools).item() is False
+
+
+@pytest.mark.parametrize("shape, axis", [((50_001, 3), 0), ((2, 2050, 6), (0, 1))])
+@pytest.mark.parametrize("name", ["sum", "mean"])
+def test_sums_of_many_rows_are_as_exact_as_those_of_columns(
+    name: str, shape: tuple[int, ...], axis: Any
+) -> None:
+    x = np.full(shape, 0.1, np.float32)
+    expected = getattr(np, name)(x.astype(np.float64), axis=axis)
+    reduce = burn.compile(lambda x: getattr(ops, name)(x, axis))
+    for result in (getattr(ops, name)(burn.tensor(x), axis), reduce(burn.tensor(x))):
+        np.testing.assert_allclose(result.numpy(), expected, rtol=2e-6)

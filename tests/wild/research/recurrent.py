@@ -35,6 +35,33 @@ class PackedProjectedLstm(ProjectedLstm):
         return self.head(padded), counts, h, c
 
 
+class ComplexStates(nn.Module):
+    """A linear recurrence of complex states, as a product with powers of its factors.
+
+    The matrix of inputs is discretized with one step size for each state.
+    """
+
+    def __init__(self, width: int = 8, states: int = 6):
+        super().__init__()
+        self.decay = nn.Parameter(torch.rand(states) - 1)
+        self.frequency = nn.Parameter(torch.arange(float(states)))
+        self.log_step = nn.Parameter(-2 * torch.rand(states))
+        self.inputs = nn.Parameter(torch.randn(states, width, 2) * 0.3)
+        self.outputs = nn.Parameter(torch.randn(width, states, 2) * 0.3)
+
+    def forward(self, x: Any) -> Any:
+        poles = torch.complex(-self.decay.exp(), self.frequency)
+        factors = torch.exp(poles * self.log_step.exp())
+        inputs = ((factors - 1) / poles)[:, None] * torch.view_as_complex(self.inputs)
+        time = torch.arange(x.shape[1])
+        distance = time[:, None] - time
+        powers = factors ** distance.clamp(min=0)[..., None]
+        powers = powers * (distance >= 0)[..., None]
+        terms = x.to(torch.complex64) @ inputs.T
+        states = torch.einsum("tsn,bsn->btn", powers, terms)
+        return 2 * (states @ torch.view_as_complex(self.outputs).T).real
+
+
 def _packed() -> Program:
     sizes = ((2, 5), torch.tensor([3, 5])), ((3, 7), torch.tensor([7, 1, 4]))
     small, large = ((torch.randn(*shape, 8), lengths) for shape, lengths in sizes)
@@ -44,4 +71,5 @@ def _packed() -> Program:
 PROGRAMS = {
     "projected_lstm": lambda: (ProjectedLstm(), *free_sequences()),
     "packed_projected_lstm": _packed,
+    "complex_states": lambda: (ComplexStates(), *free_sequences()),
 }

@@ -134,7 +134,24 @@ ARITHMETIC: tuple[Case, ...] = (
             self=X,
             exponent=power,
         )
-        for power in (2, 1.5, -1)
+        for power in (2, 1.5, -1, 1 - 0.5j)
+    ),
+    *(
+        case(
+            f"pow.{overload}",
+            single(function),
+            label=f"complex {label}",
+            tolerance=1e-4,
+            self=base,
+            exponent=exponent,
+        )
+        for overload, label, function, base, exponent in (
+            ("Tensor_Tensor", "both", np.power, X, Y),
+            ("Tensor_Tensor", "integer power", np.power, X, i64("n", 1, 4)),
+            ("Tensor_Tensor", "real base", np.power, f32("n", 3, 1, low=0.5), Y),
+            ("Scalar", "number", lambda x: 1.5**x, 1.5, X),
+            ("Scalar", "complex number", lambda x: (1.5 - 2j) ** x, 1.5 - 2j, X),
+        )
     ),
     case("matmul.default", np.matmul, label="complex", self=X, other=c64(4, 5)),
     case("bmm.default", np.matmul, label="complex", self=X, mat2=c64("n", 4, 2)),

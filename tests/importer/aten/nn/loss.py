@@ -69,6 +69,14 @@ def entropy(x: Array, target: Array, smoothing: float = 0.0) -> Any:
     return F32(1 - smoothing) * hit - F32(smoothing) * likely.mean()
 
 
+def smooth(x: Array, target: Array, weight: Array) -> tuple[Array, Array]:
+    """Return the losses of rows with smoothing 0.2, and what each row counts."""
+    terms = log_softmax(x, 1)
+    hit = picked(terms, target) * weight[target]
+    total = F32(0.8) * hit + F32(0.2) * (terms * weight).mean(1)
+    return -total, weight[target]
+
+
 def shared(x: Array, target: Array) -> Any:
     return -(target * log_softmax(x, 1)).sum(1).mean()
 
@@ -251,6 +259,24 @@ CASES: tuple[Case, ...] = (
         label="smooth",
         self=ROWS,
         target=CLASSES,
+        label_smoothing=0.2,
+    ),
+    case(
+        "cross_entropy_loss.default",
+        lambda x, t: smooth(x, t, np.ones(4, np.float32))[0],
+        label="smooth none",
+        self=ROWS,
+        target=CLASSES,
+        reduction=0,
+        label_smoothing=0.2,
+    ),
+    case(
+        "cross_entropy_loss.default",
+        lambda x, t, w: np.divide(*map(np.sum, smooth(x, t, w))),
+        label="smooth weight",
+        self=ROWS,
+        target=CLASSES,
+        weight=WEIGHT,
         label_smoothing=0.2,
     ),
     case(

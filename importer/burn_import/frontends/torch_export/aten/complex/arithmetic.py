@@ -192,16 +192,29 @@ def square(g: Builder, self: Value) -> Value:
     return mul(g, self, self)
 
 
-@rule("aten.pow.Tensor_Scalar", table=COMPLEX)
-def power(g: Builder, self: Value, exponent: Operand) -> Value:
+@rule("aten.pow.Tensor_Scalar", "aten.pow.Tensor_Tensor", table=COMPLEX)
+@rule("aten.pow.Scalar", table=COMPLEX)
+def power(g: Builder, self: Operand, exponent: Operand) -> Value:
     """Return the power: squares as products, others in polar form."""
-    if exponent == 2:
-        return mul(g, self, self)
-    if isinstance(exponent, complex | Value):
-        raise UnsupportedModel("expected a power that is a real number")
-    of = reals(g)
-    size = of.op("Pow", absolute(g, self), of.cast(exponent))
-    return polar(g, size, of.op("Mul", angle(g, self), of.cast(exponent)))
+    base = (
+        self
+        if isinstance(self, Value) and is_complex(self)
+        else _complex_value(g, self)
+    )
+    if not isinstance(exponent, Value) and exponent == 2:
+        return mul(g, base, base)
+    of, (real, imag) = reals(g), parts(g, exponent)
+    size, turn = absolute(g, base), angle(g, base)
+    power_size = of.op("Pow", size, of.cast(real))
+    power_turn = of.op("Mul", turn, of.cast(real))
+    if imag is not None:
+        imag = of.cast(imag)
+        decay = of.op("Exp", of.op("Neg", of.op("Mul", turn, imag)))
+        power_size = of.op("Mul", power_size, decay)
+        is_zero = g.at(BOOL).op("Equal", size, 0)
+        log_size = of.op("Log", of.op("Where", is_zero, of.cast(1), size))
+        power_turn = of.op("Add", power_turn, of.op("Mul", imag, log_size))
+    return polar(g, power_size, power_turn)
 
 
 @rule("aten.sqrt.default", table=COMPLEX)

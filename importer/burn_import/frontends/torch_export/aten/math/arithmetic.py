@@ -26,6 +26,28 @@ def binary(op_type: str) -> Rule:
     return apply
 
 
+def into_out(function: Rule, *, is_float: bool = False) -> Rule:
+    """Return the rule of an overload that writes to ``out``, which may be wider.
+
+    ``is_float`` says that the result of whole numbers is float32.
+    """
+
+    def apply(
+        g: Builder,
+        self: Operand,
+        other: Operand,
+        out: Value,
+        alpha: Operand | None = None,
+    ) -> Value:
+        dtype = promoted((self, other))
+        if is_float and kind_of(dtype) < kind_of(FLOAT32):
+            dtype = FLOAT32
+        options = {} if alpha is None else {"alpha": alpha}
+        return g.cast(function(g.at(dtype), self, other, **options))
+
+    return apply
+
+
 def times(g: Builder, x: Value, factor: Operand) -> Value:
     """Return ``x`` multiplied by a number, unless that is 1."""
     if not isinstance(factor, Value) and factor == 1:
@@ -57,6 +79,10 @@ def mul(g: Builder, self: Operand, other: Operand) -> Value:
     return g.op("And" if g.dtype == BOOL else "Mul", g.cast(self), g.cast(other))
 
 
+rule("aten.add.out", mutates="out")(into_out(add))
+rule("aten.sub.out", mutates="out")(into_out(sub))
+rule("aten.mul.out", mutates="out")(into_out(mul))
+rule("aten.div.out", mutates="out")(into_out(binary("Div"), is_float=True))
 rule("aten.div.Tensor", "aten.div.Scalar")(binary("Div"))
 rule("aten.true_divide.Tensor", "aten.true_divide.Scalar")(binary("Div"))
 rule("aten.divide.Tensor", "aten.divide.Scalar")(binary("Div"))

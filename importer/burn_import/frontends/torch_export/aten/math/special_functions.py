@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 
+from burn_import.frontends.torch_export.aten.math.arithmetic import into_out
 from burn_import.frontends.torch_export.aten.math.logic import signbit
 from burn_import.frontends.torch_export.builder import (
     BOOL,
-    FLOAT32,
     Builder,
     Operand,
     Value,
-    kind_of,
-    promoted,
 )
 from burn_import.frontends.torch_export.registry import Rule, rule
 
@@ -23,12 +21,7 @@ def atan2(g: Builder, self: Value, other: Value) -> Value:
     return g.op("Atan2", g.cast(self), g.cast(other), domain="burn")
 
 
-@rule("aten.atan2.out", mutates="out")
-def atan2_out(g: Builder, self: Value, other: Value, out: Value) -> Value:
-    """Return the angle in the dtype of ``out``."""
-    dtype = promoted((self, other))
-    is_whole = kind_of(dtype) < kind_of(FLOAT32)
-    return g.cast(atan2(g.at(FLOAT32 if is_whole else dtype), self, other))
+rule("aten.atan2.out", mutates="out")(into_out(atan2, is_float=True))
 
 
 @rule("aten.xlogy.Tensor", "aten.xlogy.Scalar_Other", "aten.xlogy.Scalar_Self")

@@ -322,11 +322,7 @@ def cross_entropy_loss(
     loss = by_class(g, "SoftmaxCrossEntropyLoss", self, target, *rest)
     if label_smoothing == 0:
         return loss
-    if weight is not None or reduction == 0:
-        raise UnsupportedModel("label_smoothing with weights, or without a reduction")
-    return _smooth_labels(
-        g, loss, self, target, reduction, ignore_index, label_smoothing
-    )
+    return _smooth_labels(g, loss, self, target, *rest, label_smoothing)
 
 
 def _smooth_labels(
@@ -334,6 +330,7 @@ def _smooth_labels(
     loss: Value,
     x: Value,
     target: Value,
+    weight: Value | None,
     reduction: int,
     ignore_index: int,
     smoothing: float,
@@ -341,11 +338,21 @@ def _smooth_labels(
     """Return the loss with label smoothing for class indices."""
     axis = 1 if x.rank > 1 else 0
     every = g.op("Neg", g.op("LogSoftmax", x, axis=axis))
-    each = g.op("ReduceMean", every, [axis], keepdims=0)
     counted = g.at(BOOL).op("Not", g.at(BOOL).op("Equal", target, ignore_index))
-    total = g.op("ReduceSum", g.op("Where", counted, each, g.cast(0)), keepdims=0)
+    share = g.cast(counted)
+    if weight is not None:
+        after = [*range(1, x.rank - axis)]
+        rows = g.op("Unsqueeze", weight, after) if after else weight
+        every = g.op("Mul", every, rows)
+        of = g.at(target.dtype)
+        labels = of.op("Where", counted, target, of.cast(0))
+        share = g.op("Mul", share, g.op("Gather", weight, labels))
+    each = g.op("ReduceMean", every, [axis], keepdims=0)
+    total = g.op("Where", counted, each, g.cast(0))
+    if reduction != 0:
+        total = g.op("ReduceSum", total, keepdims=0)
     if reduction == MEAN:
-        total = g.op("Div", total, g.op("ReduceSum", g.cast(counted), keepdims=0))
+        total = g.op("Div", total, g.op("ReduceSum", share, keepdims=0))
     first = g.op("Mul", loss, 1 - float(smoothing))
     return g.op("Add", first, g.op("Mul", total, float(smoothing)))
 
