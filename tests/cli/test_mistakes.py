@@ -234,6 +234,24 @@ def test_missing_weights_are_named() -> None:
     assert "Did you mean 'net.safetensors'?" in answer.stderr
 
 
+def test_weights_of_another_head_name_the_argument() -> None:
+    source = Path("app/net.py")
+    wide = source.read_text("utf-8").replace("classes: int = 10", "classes: int = 3")
+    weights = ("--weights", "app/net.safetensors")
+    source.write_text(wide, "utf-8")
+    answer = run("export", "app/net.py", "-o", "a.onnx", *weights)
+    assert answer.exit_code == 2
+    assert "head.linear.bias: expected float32[3], got float32[10]" in answer.stderr
+    assert "other classes when they were trained" in answer.stderr
+
+
+@pytest.mark.parametrize("names", ["a,b", "a,a", ""])
+def test_names_of_outputs_are_counted(names: str) -> None:
+    answer = run("export", "app/net.py", "-o", "a.onnx", "--output-names", names)
+    assert answer.exit_code == (2 if names else 0)
+    assert ("expected 1 output names" in answer.stderr) == bool(names)
+
+
 def test_a_folder_without_modules_is_said() -> None:
     Path("empty").mkdir()
     answer = run("check", "empty")

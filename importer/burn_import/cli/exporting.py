@@ -11,6 +11,7 @@ from burn_import.cli.answer import Answer
 from burn_import.cli.progress import progress
 from burn_import.cli.report import Report, clean
 from burn_import.cli.tables import force_option, format_option, output_option, show_json
+from burn_import.options import split_names
 
 
 @click.command("export")
@@ -26,6 +27,12 @@ from burn_import.cli.tables import force_option, format_option, output_option, s
     "--inputs",
     type=click.Path(path_type=Path),
     help="Example arrays (.npz). [default: random ones of the declared types]",
+)
+@click.option(
+    "--output-names",
+    metavar="A,B",
+    default="",
+    help="[default: those in the docstring of MODULE]",
 )
 @click.option("--opset", default=20, show_default=True, type=click.IntRange(17, 23))
 @click.option(
@@ -88,6 +95,7 @@ def _export(model: Any, output: str, given: dict[str, Any]) -> Any:
 
     kept = ("inputs", "fixed", "opset", "external_data", "specialize", "force")
     options = {key: given[key] for key in kept}
+    options["output_names"] = split_names((given["output_names"],))
     return export_declared(model, output, verify=not given["no_verify"], **options)
 
 
