@@ -38,6 +38,7 @@ def run(*args: str | Path) -> Result:
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Change to a folder with a module and invalid inputs for it."""
     monkeypatch.chdir(tmp_path)
+    Path("bad.onnx").write_bytes(b"no model" * 9)
     assert run(DIGITS, "-o", "app/net.py").exit_code == 0
     image = np.zeros((1, 1, 8, 8), np.float32)
     np.savez("name.npz", picture=image)
@@ -100,6 +101,21 @@ MISTAKES: tuple[tuple[Sequence[str], int, Sequence[str]], ...] = (
         ("update", DIGITS, "--weights", "app/ne.safetensors", "-o", "new.onnx"),
         2,
         ("expected the record", "'net.safetensors'"),
+    ),
+    (
+        ("export", "app/net.py", "-o", "b.onnx", "--weights", "bad.onnx"),
+        2,
+        ("a record of weights: bad.onnx", "the .safetensors file"),
+    ),
+    (
+        ("update", DIGITS, "-o", "b.onnx", "--weights", "bad.onnx"),
+        2,
+        ("a record of weights: bad.onnx", "the .safetensors file"),
+    ),
+    (
+        ("update", "bad.onnx", "-o", "b.onnx", "--weights", "app/net.safetensors"),
+        3,
+        ("damaged or cut off", "download or export it again"),
     ),
     (("export", DIGITS, "-o", "b.onnx"), 2, ("a Python file that", "burn-import dig")),
     (("bench", DIGITS, "--runs", "0"), 2, ("'--runs'", "x>=1")),

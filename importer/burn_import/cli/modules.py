@@ -12,6 +12,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from burn.nn import Module
+from burn.record import RecordError
 from burn.record.shards import stored_at
 from burn.store.report import WeightsError
 from burn_import.foreign import missing_remedy
@@ -68,8 +69,20 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
         raise OutputRefused(f"{path}: expected a module of burn, got {chosen.__name__}")
     try:
         return chosen.load() if weights is None else chosen.load(weights)
+    except RecordError as error:
+        if weights is None:
+            raise
+        raise no_record(error) from error
     except WeightsError as error:
         raise OutputRefused(str(error), _sizes_of(chosen, error)) from error
+
+
+def no_record(error: RecordError) -> OutputRefused:
+    """Return the refusal of a file of ``--weights`` that is no record."""
+    return OutputRefused(
+        f"expected a record of weights: {error}",
+        "Pass the .safetensors file that save_weights or burn-import wrote.",
+    )
 
 
 def _sizes_of(chosen: type, error: WeightsError) -> str:
