@@ -148,6 +148,7 @@ def test_export_and_update(module: Path, tmp_path: Path) -> None:
     assert answer.exit_code == 0 and "onnxruntime agrees" in answer.output
     batch = onnx.load(str(target)).graph.input[0].type.tensor_type.shape.dim[0]
     assert batch.dim_param == "batch"
+    assert onnx.load(str(target)).graph.output[0].name == "logits"
     answer = run("export", module, "-o", target)
     assert answer.exit_code == 2 and "already exists" in answer.stderr
     written = data(

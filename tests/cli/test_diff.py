@@ -280,3 +280,17 @@ def test_long_tables_and_cells_are_cut(tmp_path: Path) -> None:
     assert len(answer.stdout.splitlines()) == 103 and "more" in answer.stdout
     lines = run("diff", DIGITS, WAVES).stdout.splitlines()
     assert max(map(len, lines)) < 200 and any("..." in line for line in lines)
+
+
+@pytest.mark.parametrize("name", ["input", "bytes", "lambda", "x"])
+def test_reserved_names_are_those_of_the_file(name: str, tmp_path: Path) -> None:
+    """A module has ``input_`` for ``input``; comparisons and exports have the name."""
+    node = helper.make_node("Relu", [name], ["return"])
+    proto = model(graph([node], {name: ["n", 3]}, ("return",)))
+    original = saved(tmp_path / "net.onnx", proto)
+    module, exported = tmp_path / "net.py", tmp_path / "back.onnx"
+    assert run(original, "-o", module).exit_code == 0
+    assert run("diff", original, module).exit_code == 0
+    assert run("export", module, "-o", exported).exit_code == 0
+    back = onnx.load(str(exported)).graph
+    assert [value.name for value in (*back.input, *back.output)] == [name, "return"]

@@ -38,6 +38,7 @@ def run(*args: str | Path) -> Result:
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Change to a folder with a module and invalid inputs for it."""
     monkeypatch.chdir(tmp_path)
+    Path("bad.onnx").write_bytes(b"no model" * 9)
     assert run(DIGITS, "-o", "app/net.py").exit_code == 0
     image = np.zeros((1, 1, 8, 8), np.float32)
     np.savez("name.npz", picture=image)
@@ -100,6 +101,21 @@ MISTAKES: tuple[tuple[Sequence[str], int, Sequence[str]], ...] = (
         ("update", DIGITS, "--weights", "app/ne.safetensors", "-o", "new.onnx"),
         2,
         ("expected the record", "'net.safetensors'"),
+    ),
+    (
+        ("export", "app/net.py", "-o", "b.onnx", "--weights", "bad.onnx"),
+        2,
+        ("a record of weights: bad.onnx", "the .safetensors file"),
+    ),
+    (
+        ("update", DIGITS, "-o", "b.onnx", "--weights", "bad.onnx"),
+        2,
+        ("a record of weights: bad.onnx", "the .safetensors file"),
+    ),
+    (
+        ("update", "bad.onnx", "-o", "b.onnx", "--weights", "app/net.safetensors"),
+        3,
+        ("damaged or cut off", "download or export it again"),
     ),
     (("export", DIGITS, "-o", "b.onnx"), 2, ("a Python file that", "burn-import dig")),
     (("bench", DIGITS, "--runs", "0"), 2, ("'--runs'", "x>=1")),
@@ -232,6 +248,24 @@ def test_missing_weights_are_named() -> None:
     assert answer.exit_code == 2
     assert "the weights, there is no 'app/nut.safetensors'" in answer.stderr
     assert "Did you mean 'net.safetensors'?" in answer.stderr
+
+
+def test_weights_of_another_head_name_the_argument() -> None:
+    source = Path("app/net.py")
+    wide = source.read_text("utf-8").replace("classes: int = 10", "classes: int = 3")
+    weights = ("--weights", "app/net.safetensors")
+    source.write_text(wide, "utf-8")
+    answer = run("export", "app/net.py", "-o", "a.onnx", *weights)
+    assert answer.exit_code == 2
+    assert "head.linear.bias: expected float32[3], got float32[10]" in answer.stderr
+    assert "other classes when they were trained" in answer.stderr
+
+
+@pytest.mark.parametrize("names", ["a,b", "a,a", ""])
+def test_names_of_outputs_are_counted(names: str) -> None:
+    answer = run("export", "app/net.py", "-o", "a.onnx", "--output-names", names)
+    assert answer.exit_code == (2 if names else 0)
+    assert ("expected 1 output names" in answer.stderr) == bool(names)
 
 
 def test_a_folder_without_modules_is_said() -> None:

@@ -149,6 +149,20 @@ def test_nested_arguments_and_results_have_names(tmp_path: Path) -> None:
         export_onnx(Tree(), example, tmp_path / "c.onnx", output_names=["a"])
 
 
+def test_outputs_have_the_names_that_the_module_documents(tmp_path: Path) -> None:
+    generated = load(DIGITS)
+    written = export_onnx(generated, images(), tmp_path / "digits.onnx")
+    (original,) = onnx.load(str(DIGITS)).graph.output
+    (exported,) = onnx.load(str(written.path)).graph.output
+    assert exported.name == original.name == "logits"
+    part = export_onnx(generated.stem, images(), tmp_path / "part.onnx")
+    assert onnx.load(str(part.path)).graph.output[0].name == "output"
+    with pytest.raises(OutputRefused, match=r"distinct names, got \['a', 'a'"):
+        names = ["a", "a", "b", "c"]
+        example = ({"x": np.ones((2, 3), np.float32), "index": np.arange(4)},)
+        export_onnx(Tree(), example, tmp_path / "c.onnx", output_names=names)
+
+
 def test_a_file_is_not_replaced_unless_forced(tmp_path: Path) -> None:
     path = tmp_path / "out.onnx"
     path.write_bytes(b"mine")

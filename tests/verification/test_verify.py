@@ -200,3 +200,43 @@ def test_random_inputs_have_multiples_of_named_extents() -> None:
     assert random_inputs(types)["x"].shape == (2, 8, 2)
     sizes = {"height": 3, "past + height": 5}
     assert random_inputs(types, sizes)["x"].shape == (2, 12, 5)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_maps_of_classes_are_compared_by_key(tmp_path: Path, zipped: bool) -> None:
+    """ZipMap ends the exports of scikit-learn's classifiers."""
+    probabilities = helper.make_node("Softmax", ["x"], ["p"], axis=1)
+    labels = [3, 5, 7]
+    zipmap = helper.make_node(
+        *("ZipMap", ["p"], ["y"]), classlabels_int64s=labels, domain="ai.onnx.ml"
+    )
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])
+    maps = helper.make_map_type_proto(
+        TensorProto.INT64, helper.make_tensor_type_proto(TensorProto.FLOAT, [])
+    )
+    y = helper.make_value_info("y", helper.make_sequence_type_proto(maps))
+    scores = helper.make_tensor_value_info("p", TensorProto.FLOAT, ["n", 3])
+    graph = helper.make_graph(
+        *([probabilities, zipmap], "maps", [x], [y, scores] if zipped else [y])
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+    path = tmp_path / "maps.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), str(path))
+    rows = verify(path).rows
+    assert all(row.ok and row.difference < 1e-6 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("actual", "far"),
+    [
+        ({1: np.float32(0.5), 2: np.float32(0.25)}, 0.0),
+        ({1: np.float32(0.5), 2: np.float32(0.5)}, 0.25),
+        ({1: np.float32(0.5)}, np.inf),
+        ({1: np.float32(0.5), 3: np.float32(0.25)}, np.inf),
+        (0.5, np.inf),
+    ],
+)
+def test_a_map_differs_by_its_values(actual: object, far: float) -> None:
+    from burn_import.verification.session import difference
+
+    assert difference([actual], [{1: 0.5, 2: 0.25}]) == far

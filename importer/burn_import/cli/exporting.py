@@ -11,6 +11,7 @@ from burn_import.cli.answer import Answer
 from burn_import.cli.progress import progress
 from burn_import.cli.report import Report, clean
 from burn_import.cli.tables import force_option, format_option, output_option, show_json
+from burn_import.options import split_names
 
 
 @click.command("export")
@@ -26,6 +27,12 @@ from burn_import.cli.tables import force_option, format_option, output_option, s
     "--inputs",
     type=click.Path(path_type=Path),
     help="Example arrays (.npz). [default: random ones of the declared types]",
+)
+@click.option(
+    "--output-names",
+    metavar="A,B",
+    default="",
+    help="[default: those in the docstring of MODULE]",
 )
 @click.option("--opset", default=20, show_default=True, type=click.IntRange(17, 23))
 @click.option(
@@ -88,6 +95,7 @@ def _export(model: Any, output: str, given: dict[str, Any]) -> Any:
 
     kept = ("inputs", "fixed", "opset", "external_data", "specialize", "force")
     options = {key: given[key] for key in kept}
+    options["output_names"] = split_names((given["output_names"],))
     return export_declared(model, output, verify=not given["no_verify"], **options)
 
 
@@ -130,18 +138,10 @@ def update_command(
     Nodes and names of ORIGINAL stay. Weights without a counterpart are listed.
     """
     with Answer(Report(style, str(original)), False) as answer:
-        from burn.record import open_stored
-        from burn.record.shards import stored_at
         from burn_import.export.update import update_onnx
-        from burn_import.foreign import missing_remedy
-        from burn_import.output import OutputRefused
 
         check_name(output)
-        if not stored_at(weights).is_file():
-            problem = f"expected the record of the weights, got {str(weights)!r}"
-            raise OutputRefused(problem, missing_remedy(weights))
-        record = open_stored(weights)
-        arrays = {key: record[key] for key in record}
+        arrays = _trained(weights)
         answer.make_parent(Path(output))
         done = update_onnx(original, arrays, output, partial=partial, force=force)
         if style == "json":
@@ -159,3 +159,25 @@ def update_command(
             )
             click.echo(f"wrote {clean(str(done.path))}")
     ctx.exit(answer.code)
+
+
+def _trained(path: Path) -> dict[str, Any]:
+    """Return the arrays of a record by key.
+
+    Raises:
+        OutputRefused: there is no such file, or it is no record.
+    """
+    from burn.record import RecordError, open_stored
+    from burn.record.shards import stored_at
+    from burn_import.cli.modules import no_record
+    from burn_import.foreign import missing_remedy
+    from burn_import.output import OutputRefused
+
+    if not stored_at(path).is_file():
+        problem = f"expected the record of the weights, got {str(path)!r}"
+        raise OutputRefused(problem, missing_remedy(path))
+    try:
+        record = open_stored(path)
+    except RecordError as error:
+        raise no_record(error) from error
+    return {key: record[key] for key in record}

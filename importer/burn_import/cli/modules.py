@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import sys
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -11,7 +12,9 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from burn.nn import Module
+from burn.record import RecordError
 from burn.record.shards import stored_at
+from burn.store.report import WeightsError
 from burn_import.foreign import missing_remedy
 from burn_import.output import OutputRefused, read_header
 
@@ -39,7 +42,8 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     file is executed and the weights are loaded.
 
     Raises:
-        OutputRefused: the file or class does not exist, or the class is not a module.
+        OutputRefused: the file or class does not exist, the class is not a module, or
+            the weights do not fit it.
     """
     if weights is not None and not stored_at(weights).exists():
         raise OutputRefused(
@@ -63,7 +67,33 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     bases = (Module, own) if own.__module__ == module.__name__ else Module
     if not issubclass(chosen, bases):
         raise OutputRefused(f"{path}: expected a module of burn, got {chosen.__name__}")
-    return chosen.load() if weights is None else chosen.load(weights)
+    try:
+        return chosen.load() if weights is None else chosen.load(weights)
+    except RecordError as error:
+        if weights is None:
+            raise
+        raise no_record(error) from error
+    except WeightsError as error:
+        raise OutputRefused(str(error), _sizes_of(chosen, error)) from error
+
+
+def no_record(error: RecordError) -> OutputRefused:
+    """Return the refusal of a file of ``--weights`` that is no record."""
+    return OutputRefused(
+        f"expected a record of weights: {error}",
+        "Pass the .safetensors file that save_weights or burn-import wrote.",
+    )
+
+
+def _sizes_of(chosen: type, error: WeightsError) -> str:
+    """Return a hint with the arguments of a class, if weights have other shapes."""
+    names = list(inspect.signature(chosen).parameters)
+    if error.report is None or not error.report.mis_shaped or not names:
+        return ""
+    return (
+        f"If {chosen.__name__} had other {', '.join(names)} when they were trained, "
+        "change the default in the file."
+    )
 
 
 def _executed(path: Path) -> ModuleType:

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from burn_import.tracing.identifiers import unreserved
+
 if TYPE_CHECKING:
     from burn_import.comparison.nodes import NodeFacts
     from burn_import.pipeline import Compiled
@@ -84,6 +86,8 @@ def module_contents(module: Any) -> Contents:
     from burn.record import record_of_bytes
 
     inputs = getattr(type(module).__call__, "input_types", None)
+    if inputs is not None:
+        inputs = {unreserved(name): shown for name, shown in inputs.items()}
     if not hasattr(module, "state_dict"):
         stored = sys.modules[type(module).__module__].WEIGHTS
         if isinstance(stored, bytes):

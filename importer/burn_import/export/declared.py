@@ -8,6 +8,7 @@ from typing import Any
 
 from burn_import.export.export import export_onnx
 from burn_import.export.files import Exported
+from burn_import.tracing.identifiers import unreserved
 from burn_import.verification.inputs import (
     declared_types,
     random_inputs,
@@ -26,7 +27,8 @@ def export_declared(
     """Write a module as an ONNX file, with the extents it declares as dynamic ones.
 
     ``inputs`` are example arrays by name or a ``.npz`` file, else random ones of the
-    declared types. ``fixed`` fixes all extents to those of the example. ``options`` are
+    declared types. The file calls the input ``input_`` of a module ``input``, as the
+    original does. ``fixed`` fixes all extents to those of the example. ``options`` are
     further ones of ``export_onnx``.
 
     Raises:
@@ -39,9 +41,11 @@ def export_declared(
     else:
         example = random_inputs(types) if inputs is None else dict(inputs)
     names = {
-        name: {a: str(n) for a, n in enumerate(shape) if str(n).isidentifier()}
+        unreserved(name): {
+            a: str(n) for a, n in enumerate(shape) if str(n).isidentifier()
+        }
         for name, (_, shape) in types.items()
     }
-    return export_onnx(
-        *(model, example, output), dynamic={} if fixed else names, **options
-    )
+    options["dynamic"] = {} if fixed else names
+    options["input_names"] = [unreserved(name) for name in example]
+    return export_onnx(model, example, output, **options)

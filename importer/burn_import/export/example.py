@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import numpy as np
 from burn.nn import Module
 from burn.plan.pytree import is_named, mapped
 from burn.tensor import Tensor, innermost, tensor
+from burn_import.tracing.identifiers import unreserved
 
 
 class ExampleRun(NamedTuple):
@@ -91,6 +93,19 @@ def leaves(value: Any, prefix: str) -> Iterator[tuple[str, Any]]:
         return
     for key, item in items:
         yield from leaves(item, f"{prefix}_{key}")
+
+
+def documented_outputs(model: Any) -> list[str]:
+    """Return the outputs that the docstring of a generated module lists for its class.
+
+    Other classes, and files whose docstring was removed, have none.
+    """
+    module = sys.modules.get(type(model).__module__)
+    text = getattr(module, "__doc__", None) or ""
+    if not text.startswith(f"{type(model).__name__}: "):
+        return []
+    lines = text.partition("\nOutputs:\n")[2].partition("\n\n")[0].splitlines()
+    return [unreserved(line.split()[0]) for line in lines]
 
 
 def expected_results(run: ExampleRun) -> tuple[dict[str, Any], list[Any]]:

@@ -20,6 +20,7 @@ from burn_import.export.emit import Emitter
 from burn_import.export.errors import ExportError
 from burn_import.export.example import (
     ExampleRun,
+    documented_outputs,
     example_run,
     expected_results,
     leaves,
@@ -28,6 +29,7 @@ from burn_import.export.extents import Sizes
 from burn_import.export.files import Exported, write_onnx
 from burn_import.export.program import Program, Recording, align, record
 from burn_import.export.recorder import ExportRecorder, boxes_by_name, paths_of
+from burn_import.output import OutputRefused
 from burn_import.version import VERSION
 from burn_ir.dim import counting_unnamed
 
@@ -64,8 +66,9 @@ def export_onnx(
     or an array, a tuple of positional arguments, or a dict of arguments by name.
 
     ``dynamic`` names dimensions that vary: ``{"images": {0: "batch"}}``. Input
-    names default to those of the parameters, output names to ``output``,
-    ``output_0`` or keys. With ``specialize`` Python code may read tensor values,
+    names default to those of the parameters, output names to keys and fields, to the
+    outputs that the docstring of a generated module lists, or to ``output`` and
+    ``output_0``. With ``specialize`` Python code may read tensor values,
     which are then fixed to those of the example. ``verify`` compares the file's
     results with the module's, using onnxruntime or else ONNX's reference
     implementation.
@@ -73,8 +76,9 @@ def export_onnx(
     Raises:
         ExportError: a primitive has no ONNX form; names the primitive and the line.
         VerificationError: the file gives other results; nothing is written.
-        OutputRefused: the file exists, and ``force`` is not set.
-        ValueError: an opset, a name or an axis does not exist.
+        OutputRefused: the file exists, and ``force`` is not set; or ``output_names``
+            are not distinct, or not as many as the results.
+        ValueError: an opset, an input or an axis does not exist.
     """
     run = example_run(model, example, input_names)
     with counting_unnamed():
@@ -96,7 +100,7 @@ def _model(
     """
     if opset not in IR_VERSIONS:
         raise ValueError(f"expected an opset from 17 to 23, got {opset}")
-    outputs = _named_outputs(program.result, output_names)
+    outputs = _named_outputs(program.result, output_names, run.model)
     emitter = Emitter(program, boxes_by_name(run.model), opset)
     graph, arrays = emitter.graph(run.names, outputs, type(run.model).__name__)
     proto = helper.make_model(
@@ -109,11 +113,13 @@ def _model(
     return proto, arrays
 
 
-def _named_outputs(result: Any, given: Sequence[str]) -> list[tuple[str, Any]]:
-    """Return the results with names: custom names, keys, or numbers.
+def _named_outputs(
+    result: Any, given: Sequence[str], model: Any
+) -> list[tuple[str, Any]]:
+    """Return the results with names: custom names, keys, documented names, or numbers.
 
     Raises:
-        ValueError: there are more or fewer names than results.
+        OutputRefused: there are more or fewer names than results, or two are equal.
     """
     if isinstance(result, dict) or is_named(type(result)):
         pairs = (
@@ -124,12 +130,15 @@ def _named_outputs(result: Any, given: Sequence[str]) -> list[tuple[str, Any]]:
         outputs = [leaf for key, value in pairs for leaf in leaves(value, str(key))]
     else:
         outputs = list(leaves(result, "output"))
+        listed = documented_outputs(model)
+        given = given or (listed if len(listed) == len(outputs) else [])
     if given and len(given) != len(outputs):
-        raise ValueError(f"expected {len(outputs)} output names, got {list(given)}")
+        raise OutputRefused(f"expected {len(outputs)} output names, got {list(given)}")
     if given:
         outputs = [(name, leaf) for name, (_, leaf) in zip(given, outputs, strict=True)]
     if len({name for name, _ in outputs}) != len(outputs) or not outputs:
-        raise ValueError(f"expected results of distinct names, got {outputs}")
+        names = [name for name, _ in outputs]
+        raise OutputRefused(f"expected results of distinct names, got {names}")
     return outputs
 
 

@@ -76,8 +76,8 @@ def update_onnx(
         UnreadableFile, UnsupportedModel, InvalidModel: of the original.
     """
     original, output = Path(original), Path(output)
+    keys = dict(_imported(original))  # says what is wrong with a damaged file
     model = onnx.load(str(original))
-    keys = dict(_imported(original))
     arrays = {name: _as_array(value) for name, value in weights.items()}
     report = Updated(output)
     report.unknown = sorted(arrays.keys() - keys.keys())

@@ -114,9 +114,9 @@ def folding_notes(graph: Graph) -> tuple[str, ...]:
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     return (
         f"The exporter folded parameters into constants (in {shown}). Fine-tuning does "
-        "not update the original parameters. To keep them, export with "
-        "torch.onnx.export(..., training=TrainingMode.PRESERVE, "
-        "do_constant_folding=False) or as .pt2.",
+        "not update the original parameters. To keep them, export as .pt2 or with "
+        "torch.onnx.export(..., optimize=False); with dynamo=False, the options are "
+        "training=TrainingMode.PRESERVE, do_constant_folding=False.",
     )
 
 

@@ -57,6 +57,11 @@ def identifier(text: str, default: str = "value") -> str:
     return f"{word}_" if word in FORBIDDEN else word
 
 
+def unreserved(name: str) -> str:
+    """Return an identifier without the underscore that avoids a reserved name."""
+    return name[:-1] if name.endswith("_") and name[:-1] in FORBIDDEN else name
+
+
 def attribute(text: str, default: str = "part") -> str:
     """Return ``text`` as a module attribute, unchanged where Python allows it.
 

@@ -145,6 +145,8 @@ def difference(actual: Any, expected: Any) -> float:
     """
     if isinstance(actual, list) or isinstance(expected, list):
         return _of_lists(actual, expected)
+    if isinstance(actual, dict) or isinstance(expected, dict):
+        return _of_maps(actual, expected)
     a, b = np.asarray(actual), np.asarray(expected)
     if a.shape != b.shape:
         return float("inf")
@@ -159,6 +161,15 @@ def difference(actual: Any, expected: Any) -> float:
         return float("inf")
     scale = np.abs(y[np.isfinite(y)]).max(initial=1.0)
     return float(np.abs(x - y)[~same].max() / scale)
+
+
+def _of_maps(actual: Any, expected: Any) -> float:
+    if not isinstance(actual, Mapping) or not isinstance(expected, Mapping):
+        return float("inf")
+    keys = list(expected)
+    if set(keys) != set(actual):
+        return float("inf")
+    return _of_lists([actual[key] for key in keys], [expected[key] for key in keys])
 
 
 def _of_lists(actual: Any, expected: Any) -> float:

@@ -219,6 +219,8 @@ def _flat(result: Any) -> list[Any]:
 def _as_array(item: Any) -> Any:
     if isinstance(item, list):
         return [_as_array(part) for part in item]
+    if isinstance(item, dict):
+        return {key: _as_array(value) for key, value in item.items()}
     return item.numpy() if hasattr(item, "numpy") else item
 
 

@@ -175,6 +175,7 @@ def test_a_folded_batch_norm_is_noted(tmp_path: Path) -> None:
     proto = exported(nodes, folded, [2, 3, 6, 6])
     state = imported(tmp_path, proto, drawn(2, 3, 6, 6))
     assert len(state.parameters) == 2
+    assert "optimize=False" in notes(tmp_path)
     assert "do_constant_folding=False" in notes(tmp_path)
 
 

@@ -15,6 +15,7 @@ import burn
 from burn import nn
 from burn.record import open_record
 from burn_import import load
+from burn_import.pipeline import import_model
 from tests.importer.roles.checks import State, state_of, wrong_keys
 from tests.modules import generate, import_file
 
@@ -66,6 +67,13 @@ def dynamo(model: Any, args: Any, path: Path) -> Path:
     """Write ONNX by the exporter of ``torch.export``."""
     pytest.importorskip("onnxscript")
     return onnx(model, args, path, dynamo=True, external_data=False)
+
+
+def unoptimized(model: Any, args: Any, path: Path) -> Path:
+    """Write ONNX by the exporter of ``torch.export``, with nothing folded."""
+    pytest.importorskip("onnxscript")
+    options: Any = {"dynamo": True, "optimize": False, "external_data": False}
+    return onnx(model, args, path, **options)
 
 
 def onnx(model: Any, args: Any, path: Path, **options: Any) -> Path:
@@ -206,3 +214,17 @@ def test_files_hold_nothing_else_under_keys(
     wrong = wrong_keys(ours, author)
     if build.__name__ not in ONE_KERNEL or write is preserved:
         assert wrong == []
+
+
+@pytest.mark.parametrize("write", [preserved, unoptimized], ids=lambda f: f.__name__)
+def test_the_options_that_the_note_names_keep_parameters(
+    write: Callable[..., Path], tmp_path: Path
+) -> None:
+    (build,) = (model for model in MODELS if model.__name__ == "normalized_batch")
+    model, _, path = exported(build, dynamo, tmp_path)
+    assert "optimize=False" in " ".join(import_model(path).notes)
+    model, _, path = exported(build, write, tmp_path)
+    assert import_model(path).notes == ()
+    ours, author = state_of(load(path)), author_state(model)
+    # Without optimization the exporter adds a bias of zeros to the convolution.
+    assert set(author.parameters) <= set(ours.parameters)
