@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 SHORTEST = 16
 #: The length of a name, for an estimate.
 NAME = 6
+#: An element of a list has a name: the list's, with a number.
+_ELEMENT = re.compile(r"[\w.]+\[-?\w+\]")
 
 
 def in_one_line(
@@ -72,8 +75,9 @@ def _longest(
     There are none if names for all of them do not save ``excess`` characters.
     """
     pending = writer.render.pending
-    lengths = {s: len(pending[s].text) for s in symbols if s in pending}
-    long = {s: n for s, n in lengths.items() if n >= SHORTEST and s in writer.held}
+    texts = {s: pending[s].text for s in symbols if s in pending and s in writer.held}
+    unnamed = {s: text for s, text in texts.items() if not _ELEMENT.fullmatch(text)}
+    long = {s: len(text) for s, text in unnamed.items() if len(text) >= SHORTEST}
     if excess <= 0 or sum(long.values()) - NAME * len(long) < excess:
         return []
     groups: dict[Any, list[Symbol]] = {}
