@@ -150,7 +150,7 @@ def test_nested_arguments_and_results_have_names(tmp_path: Path) -> None:
 
 
 def test_outputs_have_the_names_that_the_module_documents(tmp_path: Path) -> None:
-    generated = load(DIGITS)
+    generated: Any = load(DIGITS)
     written = export_onnx(generated, images(), tmp_path / "digits.onnx")
     (original,) = onnx.load(str(DIGITS)).graph.output
     (exported,) = onnx.load(str(written.path)).graph.output
