@@ -26,6 +26,8 @@ NETWORKS = ("bert", "gpt2", "llama", "vit.", "convnext", "whisper", "t5", "segfo
 NUMBERED = 0
 #: Words that are an operator's and an author's.
 WORDS = frozenset({"x", "attention", "cos", "sin", "mean", "size", "values"})
+#: Feature maps of several image sizes, which authors number too.
+FEATURE_MAP = re.compile(r"features_\d")
 
 
 def source(path: Path) -> str:
@@ -34,7 +36,11 @@ def source(path: Path) -> str:
 
 
 def names(text: str) -> Iterator[str]:
-    """Return the parameters, locals and fields of a module, but for its inputs."""
+    """Yield names of locals and parameters, but for inputs and feature maps."""
+    yield from (one for one in _names(text) if not FEATURE_MAP.fullmatch(one))
+
+
+def _names(text: str) -> Iterator[str]:
     classes = [n for n in ast.parse(text).body if isinstance(n, ast.ClassDef)]
     given: set[str] = set()
     for cls in classes:
