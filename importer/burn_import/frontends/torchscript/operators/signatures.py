@@ -46,8 +46,6 @@ _SCHEMAS: Mapping[str, str] = {
     "segment_reduce.default": "data reduce",
     "fft_fftfreq.default": "n d",
     "fft_rfftfreq.default": "n d",
-    "add.out": "self other",
-    "sub.out": "self other",
     "copy_.default": "self src non_blocking",
     "max.default": "self",
     "min.default": "self",

@@ -36,8 +36,9 @@ def into_out(function: Rule, *, is_float: bool = False) -> Rule:
         g: Builder,
         self: Operand,
         other: Operand,
-        out: Value,
+        *,
         alpha: Operand | None = None,
+        out: Value,
     ) -> Value:
         dtype = promoted((self, other))
         if is_float and kind_of(dtype) < kind_of(FLOAT32):
