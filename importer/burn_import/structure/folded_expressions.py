@@ -86,7 +86,7 @@ class _Derivations:
         """Return whether all operands are constant and one derives from a weight."""
         constants = self.graph.constants
         names = {name for name in inputs if name}
-        if not names <= constants.keys() | self.inserted:
+        if not all(name in constants or name in self.inserted for name in names):
             return False
         return any(
             name in self.inserted
