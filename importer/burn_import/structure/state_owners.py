@@ -100,18 +100,14 @@ def _free_path(part: ModuleNode, path: Path) -> Path:
     modules |= {layer_path[0] for layer_path, _, _ in layers_of(part)}
     modules |= {layer_path[0] for layer_path in part.kept}
     others = part.held.values()
-    is_taken = any(a == b for one in others for a, b in [_common_part(one, path)])
+    is_taken = any(
+        all(a == b for a, b in zip(one, path, strict=False)) for one in others
+    )
     is_listed = any(name.isdigit() for name in path)
     if len(path) > 1 and path[0] not in modules and not (is_taken or is_listed):
         return path
     names = Namespace(modules | {one[0] for one in others})
     return (names.unique(attribute(path[-1])),)
-
-
-def _common_part(one: Path, other: Path) -> tuple[Path, Path]:
-    """Two paths, cut to the length of the shorter."""
-    length = min(len(one), len(other))
-    return one[:length], other[:length]
 
 
 def _access_text(path: Path) -> str:
