@@ -9,7 +9,9 @@ from sphinx.application import Sphinx
 from sphinx.highlighting import lexers
 
 ROOT = Path(__file__).parents[1]
+#: The page of contents, and a page with contents of its own.
 CONTENTS = "docs/README"
+EXAMPLES = "examples/README"
 
 project = "burn-import"
 author = copyright = "The burn-import authors"
@@ -44,7 +46,7 @@ LINK = re.compile(r"^- \[([^]]*)\]\(([^)#]*\.md)\)", re.MULTILINE)
 
 def add_toctrees(app: Sphinx, page: str, source: list[str]) -> None:
     """Add to each section of the contents a navigation entry for every link in it."""
-    if page == CONTENTS:
+    if page in (CONTENTS, EXAMPLES):
         source[0] = SECTION.sub(_with_toctree, source[0])
 
 

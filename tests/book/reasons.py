@@ -31,7 +31,9 @@ REASONS = (
     Reason("/data", r"import albumentations", "needs albumentations"),
     Reason("/pytorch", r"count = self.count", "an excerpt of a method"),
     Reason("torch-target", r"@form", "that primitive has a form already"),
-    Reason("models/README", r"python models/fetch.py", "needs the network"),
+    Reason("models/README|examples", r"python models/fetch.py", "needs the network"),
+    Reason("examples", r"(mpiexec -n 2 )?python examples/", "tests/examples runs it"),
+    Reason("examples/service", r"curl ", "calls the service"),
     Reason(
         "fuzz|aten-rule|operator.md",
         r"python -m tests",

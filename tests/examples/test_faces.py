@@ -46,10 +46,3 @@ def test_overlapping_boxes_give_way_to_the_best(example: Any) -> None:
     boxes = np.array([[0, 0, 10, 10], [1, 1, 11, 11], [20, 0, 30, 10]], np.float32)
     assert example.best_of_each(boxes, np.array([0.8, 0.9, 0.7])) == [1, 2]
     assert example.best_of_each(boxes[:0], np.zeros(0)) == []
-
-
-def test_the_pictures_in_the_pages_exist() -> None:
-    text = (ROOT / "examples" / "README.md").read_text("utf-8")
-    for name in ("web", "faces", "voice"):
-        assert f"../docs/images/{name}.png" in text
-        assert (ROOT / "docs" / "images" / f"{name}.png").is_file()
