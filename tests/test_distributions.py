@@ -19,6 +19,7 @@ from tests.importer.onnx_files import graph, model, saved, stored
 from tests.test_house import NOT_IN_RUNTIME, ROOT
 
 FOLDERS = {"burn-import": ROOT, "burn-runtime": ROOT / "runtime"}
+LICENCES = ["LICENSE-APACHE", "LICENSE-MIT"]
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,27 @@ def test_the_runtime_needs_nothing_of_the_compiler(wheels: dict[str, Path]) -> N
     assert not [line for line in requirements if line.startswith("onnx")]
 
 
-@pytest.mark.parametrize("name", ["LICENSE-MIT", "LICENSE-APACHE"])
+@pytest.mark.parametrize("name", FOLDERS)
+def test_an_index_shows_versions_licences_and_readme(
+    name: str, wheels: dict[str, Path]
+) -> None:
+    about = metadata(wheels[name])
+    prefix = "Programming Language :: Python :: 3."
+    classifiers = about.get_all("Classifier", [])
+    minors = [c.removeprefix(prefix) for c in classifiers if c.startswith(prefix)]
+    assert minors == ["11", "12", "13", "14"] and about["Requires-Python"] == ">=3.11"
+    assert about["License-Expression"] == "MIT OR Apache-2.0"
+    assert sorted(about.get_all("License-File", [])) == LICENCES
+    with ZipFile(wheels[name]) as archive:
+        files = [n.rpartition("/")[2] for n in archive.namelist() if "/licenses/" in n]
+    assert sorted(files) == LICENCES
+    assert about["Description-Content-Type"] == "text/markdown"
+    readme = (FOLDERS[name] / "README.md").read_text("utf-8")
+    text = about.get_payload(decode=True)
+    assert isinstance(text, bytes) and text.decode().strip() == readme.strip()
+
+
+@pytest.mark.parametrize("name", LICENCES)
 def test_both_have_the_same_licences(name: str) -> None:
     assert (ROOT / name).read_bytes() == (ROOT / "runtime" / name).read_bytes()
 

@@ -1,6 +1,7 @@
-"""The README's first screen: the generated class and its graph are real."""
+"""The README: its first screen is real, and its table of extras is complete."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import onnx
@@ -54,3 +55,12 @@ def test_the_commands_of_the_first_screen(tmp_path: Path) -> None:
     answer = CliRunner().invoke(burn_import, options)
     assert answer.exit_code == 0, answer.output
     assert (tmp_path / "app" / "net.safetensors").is_file()
+
+
+def test_the_table_lists_every_extra_of_the_runtime() -> None:
+    project = tomllib.loads((ROOT / "runtime" / "pyproject.toml").read_text("utf-8"))
+    table = README[README.index("| extra |") :].partition("\n\n")[0]
+    cells = [row.split("|")[1] for row in table.splitlines()[2:]]
+    listed = [name for cell in cells for name in re.findall(r"`(\w+)`", cell)]
+    assert sorted(listed) == sorted(project["project"]["optional-dependencies"])
+    assert cells == sorted(cells)

@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.test_house import ROOT
-
 Image: Any = pytest.importorskip("PIL.Image")
 
 
