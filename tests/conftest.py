@@ -26,6 +26,10 @@ settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.load_profile("default")
 #: How many random graphs a plain run compares, and one with ``--all-cases``.
 FEW_GRAPHS, GRAPHS = 5, 60
+#: How long each reader is fuzzed by a run that says nothing of it.
+FUZZ_SECONDS = 0.2
+#: Random graphs, and seconds of fuzzing a reader, of ``--nightly``.
+NIGHTLY = (200, 3600.0)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,6 +44,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--all-cases",
         action="store_true",
         help="run every case, not a sample: as .ci/run does",
+    )
+    group.addoption(
+        "--nightly",
+        action="store_true",
+        help="all cases, at the sizes of a night: examples, graphs, faults, fuzzing",
     )
     text = "build and install the packages of tests/packaging with the package index"
     group.addoption("--packaging", action="store_true", help=text)
@@ -60,9 +69,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--fuzz-seconds",
         type=float,
-        default=0.2,
         metavar="SECONDS",
-        help="how long each reader gets damaged files, and plans get random graphs",
+        help="how long each reader gets damaged files, and plans get random graphs "
+        f"({FUZZ_SECONDS})",
     )
     group.addoption(
         "--fuzz-graphs",
@@ -83,10 +92,25 @@ def pytest_configure(config: pytest.Config) -> None:
         config.add_cleanup(folder.cleanup)
         os.environ["XDG_CACHE_HOME"] = folder.name
     share_bytecode(config)
-    every = config.getoption("--all-cases")
-    if config.option.fuzz_graphs is None:
-        config.option.fuzz_graphs = GRAPHS if every else FEW_GRAPHS
-    if not every and not config.getoption("--hypothesis-profile", None):
+    _set_sizes(config)
+
+
+def _set_sizes(config: pytest.Config) -> None:
+    """Set the sizes that no option gives, and the profile of Hypothesis."""
+    options = config.option
+    if options.nightly:
+        options.all_cases = True
+    sizes = (GRAPHS if options.all_cases else FEW_GRAPHS, FUZZ_SECONDS)
+    graphs, seconds = NIGHTLY if options.nightly else sizes
+    if options.fuzz_graphs is None:
+        options.fuzz_graphs = graphs
+    if options.fuzz_seconds is None:
+        options.fuzz_seconds = seconds
+    if config.getoption("--hypothesis-profile", None):
+        return
+    if options.nightly:
+        settings.load_profile("nightly")
+    elif not options.all_cases:
         settings.load_profile("sample")
 
 
@@ -161,6 +185,12 @@ def layouts() -> Iterator[None]:
 def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder in which mypy keeps what it knows of the runtime."""
     return tmp_path_factory.mktemp("mypy")
+
+
+@pytest.fixture
+def nightly(request: pytest.FixtureRequest) -> bool:
+    """Whether the run has the sizes of a night."""
+    return bool(request.config.option.nightly)
 
 
 @pytest.fixture(scope="session")

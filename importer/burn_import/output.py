@@ -107,6 +107,7 @@ def write_module(
     ``shard_size`` bytes are written in several files.
     """
     from burn.record import atomic_write, record_sha256, write_record
+    from burn.record.atomic import remove_stale
     from burn_import.codegen.gate.gate import check
 
     check_module_path(module)
@@ -129,6 +130,9 @@ def write_module(
         write_record(record, weights, about, shard_size=shard_size)
     if changed:
         atomic_write(module, data)
+    else:  # an import that was killed may have left its temporary files
+        for path in written.files:
+            remove_stale(path)
     return written
 
 

@@ -44,7 +44,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = Path(os.path.abspath(path))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     with _claimed(temporary, target):
-        _remove_stale(target)
+        remove_stale(target)
         descriptor = _create(temporary, target)
         try:
             with os.fdopen(descriptor, "wb") as file:
@@ -82,7 +82,8 @@ def _claimed(temporary: Path, target: Path) -> Iterator[None]:
         ACTIVE.discard(temporary)
 
 
-def _remove_stale(target: Path) -> None:
+def remove_stale(target: Path) -> None:
+    """Remove the temporary files of writers of ``target`` that were killed."""
     pattern = re.compile(rf"\.{re.escape(target.name)}\.([0-9]{{1,20}})\.tmp")
     with os.scandir(target.parent) as entries:
         for entry in entries:
