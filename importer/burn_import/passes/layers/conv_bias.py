@@ -1,4 +1,4 @@
-"""Recovers the bias of a convolution from a following addition."""
+"""Recovers the bias of a convolution from a following addition, or that it has none."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ def conv_bias(graph: Graph) -> Graph:
     """Return ``graph`` with additions of a constant per channel as conv biases.
 
     The constant has one element per channel, and extent 1 on all other axes. Results
-    may differ by rounding.
+    may differ by rounding. Zeros that are no stored weight, which PyTorch's exporter
+    writes for ``bias=False``, are removed.
     """
     if not any(isinstance(node.op, Conv | ConvTranspose) for node in graph.nodes):
         return graph
     flow = Dataflow(graph)
     nodes, absorbed = [], set[int]()
     for node in graph.nodes:
+        node = _without_zero_bias(node, flow)
         for name, term in _operands(node):
             layer = flow.producers.get(name)
             bias = None if layer is None else _bias(layer, node, term, flow)
@@ -31,6 +33,17 @@ def conv_bias(graph: Graph) -> Graph:
                 break
         nodes.append(node)
     return with_nodes(graph, [node for node in nodes if id(node) not in absorbed])
+
+
+def _without_zero_bias(node: Node, flow: Dataflow) -> Node:
+    """Return a convolution without its bias if that is zeros of the program."""
+    if not isinstance(node.op, Conv | ConvTranspose) or len(node.inputs) < 3:
+        return node
+    bias = node.inputs[2]
+    array = flow.stored(bias)
+    if array is None or array.any() or bias not in flow.graph.constants.literals:
+        return node
+    return replace(node, inputs=node.inputs[:2])
 
 
 def _operands(node: Node) -> list[tuple[str, str]]:
