@@ -67,6 +67,12 @@ class ExportRecorder(Recorder):
         static: dict[str, Any],
     ) -> Any:
         if isinstance(primitive, Composite):
+            if primitive.name == "zip_map" and self._symbolic:
+                raise ExportError(
+                    f"{self.source()}: ops.zip_map returns a dict for each row, and "
+                    "the number of rows is a named dimension; return the tensor that "
+                    "it reads, or export all dimensions fixed"
+                )
             if primitive.name not in self._composites:
                 return primitive.kernel(*args, **static)
             return self._composite(primitive, args, static)
