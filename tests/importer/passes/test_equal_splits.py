@@ -23,6 +23,7 @@ def test_the_extent_and_the_sizes_are_known(
     extent: str, sizes: str, is_replaced: bool
 ) -> None:
     graph = simplify(graph_of(MODEL.format(extent=extent, sizes=sizes)))
-    (node,) = (node for node in graph.nodes if isinstance(node.op, Split))
+    (node,) = graph.nodes
+    assert isinstance(node.op, Split)
     assert (node.op.num_outputs == 2) is is_replaced
     assert len(node.inputs) == (1 if is_replaced else 2)
