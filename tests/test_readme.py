@@ -24,8 +24,7 @@ def block(language: str) -> str:
 
 
 def statements(text: str) -> list[str]:
-    """Return the lines of a source without docstrings and ``load``."""
-    text = re.sub(r"    @classmethod\n.*?(?=    @nn)", "", text, flags=re.DOTALL)
+    """Return the lines of a source without docstrings."""
     return [line for line in text.splitlines() if line.strip() and '"""' not in line]
 
 

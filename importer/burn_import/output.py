@@ -93,7 +93,7 @@ def write_module(
     rules: Rules,
     *,
     body: str | None = None,
-    embed: bool = False,
+    embed: str = "",
     shard_size: int | None = None,
     force: bool = False,
     dry_run: bool = False,
@@ -103,8 +103,8 @@ def write_module(
     ``origin`` is the model's name with its versions, and the SHA-256 of its file;
     ``rules`` list what the module may contain. ``body``, which may also contain
     parts of the runtime, is written in place of ``text``, which is the text that is
-    checked. ``embed`` writes the weights at the end of the module. Records larger than
-    ``shard_size`` bytes are written in several files.
+    checked. ``embed`` names the class whose weights are written at the end of the
+    module. Records larger than ``shard_size`` bytes are written in several files.
     """
     from burn.record import atomic_write, record_sha256, write_record
     from burn.record.atomic import remove_stale
@@ -112,7 +112,7 @@ def write_module(
 
     check_module_path(module)
     about = record_metadata(weights, origin[1])
-    end = _embedded(module, weights, about) if embed else ""
+    end = _embedded(module, embed, weights, about) if embed else ""
     text, body = text + end, (text if body is None else body) + end
     name = module.with_suffix(".safetensors")
     record = None if embed else name
@@ -154,9 +154,12 @@ def _written(
 
 
 def _embedded(
-    module: Path, weights: Sequence[tuple[str, Array]], about: Mapping[str, str]
+    module: Path,
+    class_name: str,
+    weights: Sequence[tuple[str, Array]],
+    about: Mapping[str, str],
 ) -> str:
-    """Return the source of the weights, which ends ``module``.
+    """Return the source of the weights of a class, which ends ``module``.
 
     Raises:
         OutputRefused: they are too large.
@@ -168,7 +171,7 @@ def _embedded(
             f"{size:,} bytes in {len(weights)} tensors",
             f"Leave out --embed: they are written to {module.stem}.safetensors then.",
         )
-    return record_source(weights, about)
+    return record_source(class_name, weights, about)
 
 
 def _check_replaceable(

@@ -210,7 +210,7 @@ def write_model(
         (compiled.origin, compiled.source_sha256),
         rules_of(compiled.target),
         body=_standalone(text) if compiled.standalone else text,
-        embed=compiled.embed,
+        embed=compiled.class_name if compiled.embed else "",
         shard_size=compiled.shard_size,
         force=force,
         dry_run=dry_run,
@@ -231,7 +231,7 @@ def _with_record(compiled: Compiled, stem: str) -> str:
     from burn_import.codegen.module.formatting import formatted
 
     record, other = re.escape(f"{compiled.stem}.safetensors"), f"{stem}.safetensors"
-    line = rf"^(WEIGHTS = Path\(__file__\)\.with_name\(\s*)\"{record}\""
+    line = rf"^( *WEIGHTS = Path\(__file__\)\.with_name\(\s*)\"{record}\""
     text = re.sub(rf"(?m)^``{record}``\.$", f"``{other}``.", compiled.text, count=1)
     text = re.sub(f"(?m){line}", rf'\1"{other}"', text, count=1)
     return formatted(text)

@@ -139,7 +139,6 @@ MODULES: Hints = {
     "register_parameter": f"nn.parameter(3)  # {_ASSIGNED}",
     "add_module": f"nn.Linear(3, 3)  # {_ASSIGNED}",
     "register_module": f"nn.Linear(3, 3)  # {_ASSIGNED}",
-    "load": "module.load_weights(path)",
     "save": "module.save_weights(path)",
     "compile": "burn.compile(module)",
     "copy": "copy.deepcopy(module)",

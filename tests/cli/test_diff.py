@@ -265,7 +265,7 @@ def test_mistakes_name_the_file(tmp_path: Path) -> None:
     for second, code, text in (
         (tmp_path / "none.onnx", 3, "none.onnx"),
         (tmp_path / "none.py", 2, "expected a Python file"),
-        (script, 2, "expected a class with a method load"),
+        (script, 2, "expected a class with weights"),
     ):
         answer = run("diff", DIGITS, second)
         assert (answer.exit_code, answer.stdout) == (code, "")

@@ -139,6 +139,33 @@ def test_standalone_modules_embed(
     assert run("diff", source, path).exit_code == 0
 
 
+OWN_LOAD = """
+    @classmethod
+    def load(cls, weights: object = None, backend: object = None, *, verify=False):
+        record = WEIGHTS if weights is None else weights
+        return cls().load_weights(record, backend, verify=verify)
+"""
+
+
+@pytest.mark.parametrize("standalone", [False, True])
+def test_files_with_a_load_of_their_own_are_compared(
+    standalone: bool, source: Path, tmp_path: Path
+) -> None:
+    """Files of earlier versions have the record as a constant, which ``load`` reads."""
+    options = Options(embed=True, standalone=standalone, class_name="Net")
+    path = write_model(import_model(source, options), tmp_path / "old.py").module
+    edited(path, lambda text: text.replace("Net.WEIGHTS = ", "WEIGHTS = "))
+    edited(path, lambda text: text.replace("Net(Module):", f"Net(Module):{OWN_LOAD}"))
+    edited(
+        path, lambda text: text.replace("Net(nn.Module):", f"Net(nn.Module):{OWN_LOAD}")
+    )
+    answer = run("diff", source, path)
+    assert (answer.exit_code, answer.stderr) == (0, "")
+    flags = ["--embed", "--class-name", "Net", *["--standalone"] * standalone]
+    assert run(source, "-o", path, "--force", *flags).exit_code == 0
+    assert "\nNet.WEIGHTS = b64decode(" in path.read_text("ascii")
+
+
 def test_it_loads_out_of_a_zip_file(module: Path, tmp_path: Path) -> None:
     with ZipFile(tmp_path / "app.pyz", "w") as archive:
         archive.write(module, "model.py")
@@ -178,4 +205,5 @@ def test_the_build_hook_follows_the_option(source: Path, tmp_path: Path) -> None
     bring_up_to_date(model)
     assert model.output.with_suffix(".safetensors").is_file()
     assert "b64decode" not in model.output.read_text()
-    assert hasattr(import_file(model.output), "WEIGHTS")
+    record = model.output.with_suffix(".safetensors")
+    assert record == import_file(model.output).Net.WEIGHTS

@@ -56,10 +56,10 @@ from pathlib import Path
 import burn
 from burn import Tensor, nn, ops
 
-WEIGHTS = Path(__file__).with_name("net.safetensors")
-
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("net.safetensors")
+
     def __call__(self, x: Tensor) -> Tensor:
         {calls}
         return x
@@ -185,7 +185,9 @@ def test_wrong_records_are_refused(
             parse(np.frombuffer(damaged, np.uint8))
         assert str(from_bytes.value) == f"the bytes: {of_the_runtime.value}"
     with pytest.raises(TypeError, match="expected a path or the bytes of a record"):
-        file.Net.load(None)
+        file.Net.load(3)
+    with pytest.raises(TypeError, match="Module has no weights file"):
+        file.Module.load()
     with pytest.raises(file.RecordError, match="got a folder"):
         file.Net.load(tmp_path)
     with pytest.raises(file.WeightsError) as error:

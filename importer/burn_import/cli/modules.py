@@ -38,8 +38,9 @@ class CurrentSource(SourceFileLoader):
 def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
     """Return an instance of the class in a generated (or edited) file.
 
-    ``name`` selects the class; by default it is the last one with a ``load``. The
-    file is executed and the weights are loaded.
+    ``name`` selects the class; by default it is the last one with weights
+    (``WEIGHTS``) or a ``load`` of its own. The file is executed and the weights are
+    loaded.
 
     Raises:
         OutputRefused: the file or class does not exist, the class is not a module, or
@@ -56,10 +57,10 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
         for key, value in vars(module).items()
         if isinstance(value, type)
         and value.__module__ == module.__name__
-        and (key == name if name else "load" in vars(value))
+        and (key == name if name else _has_weights(value))
     ]
     if not classes:
-        wanted = f"a class {name!r}" if name else "a class with a method load"
+        wanted = f"a class {name!r}" if name else "a class with weights"
         raise OutputRefused(f"{path}: expected {wanted}", _classes_in(module))
     chosen: Any = classes[-1]
     # A standalone file has a class Module of its own.
@@ -75,6 +76,12 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
         raise no_record(error) from error
     except WeightsError as error:
         raise OutputRefused(str(error), _sizes_of(chosen, error)) from error
+
+
+def _has_weights(value: type) -> bool:
+    """Return whether a class has a record of its own, or a method that loads one."""
+    own = vars(value)
+    return "WEIGHTS" in own or ("load" in own and "load_weights" not in own)
 
 
 def no_record(error: RecordError) -> OutputRefused:
@@ -127,11 +134,13 @@ def _executed(path: Path) -> ModuleType:
 
 
 def _classes_in(module: ModuleType) -> str:
-    """Return a hint with the classes of a module that have a method ``load``."""
+    """Return a hint with the classes of a module that have weights."""
     names = [
         key
         for key, value in vars(module).items()
-        if isinstance(value, type) and "load" in vars(value)
+        if isinstance(value, type)
+        and _has_weights(value)
+        and value.__module__ == module.__name__
     ]
     return f"The file has {', '.join(names)}." if names else ""
 

@@ -89,7 +89,9 @@ def module_contents(module: Any) -> Contents:
     if inputs is not None:
         inputs = {unreserved(name): shown for name, shown in inputs.items()}
     if not hasattr(module, "state_dict"):
-        stored = sys.modules[type(module).__module__].WEIGHTS
+        written = sys.modules[type(module).__module__]
+        # Files written before ``Module.load`` have the record as a constant.
+        stored = getattr(type(module), "WEIGHTS", None) or written.WEIGHTS
         if isinstance(stored, bytes):
             weights = dict(record_of_bytes(stored))
             return Contents(weights, dict.fromkeys(_owners(weights), ""), inputs)

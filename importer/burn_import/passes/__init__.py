@@ -56,6 +56,7 @@ from burn_import.passes.recurrent.recurrent import recurrent
 from burn_import.passes.recurrent.recurrent_cells import recurrent_cells
 from burn_import.passes.shapes.compose_movements import movements
 from burn_import.passes.shapes.einsum import einsum
+from burn_import.passes.shapes.equal_splits import equal_splits
 from burn_import.passes.shapes.float_ranges import float_ranges
 from burn_import.passes.shapes.growing_concats import growing_concats
 from burn_import.passes.shapes.implicit_broadcast import expansions
@@ -133,11 +134,12 @@ PASSES: tuple[Pass, ...] = (
     einsum,
     leading_axes,
     nested_slices,
+    equal_splits,
 )
 
 #: Passes that run after the fixed point of the others, which do not match their
 #: results.
-LAST = frozenset({"einsum", "leading_axes", "nested_slices"})
+LAST = frozenset({"einsum", "leading_axes", "nested_slices", "equal_splits"})
 
 #: Passes that run only if named, after the others: they limit the uses of the model
 #: (``fold_batch_norm`` prevents training).

@@ -11,7 +11,7 @@ from burn_import.standalone.references import Names
 
 #: Attributes that users of a module read, even if the module does not.
 PUBLIC = frozenset(
-    {"numpy", "item", "tolist", "shape", "dtype", "ndim", "load_weights"}
+    {"numpy", "item", "tolist", "shape", "dtype", "ndim", "load", "load_weights"}
 )
 #: The classes whose methods are operations.
 _TENSORS = frozenset({("burn.methods", "Methods"), ("burn.tensor", "Tensor")})

@@ -29,7 +29,7 @@ RESERVED = frozenset(
 MEMBERS = frozenset(
     {"boxes", "children", "describe", "load", "load_state_dict", "load_weights"}
     | {"modules", "num_parameters", "parameters", "record_names", "save_weights"}
-    | {"state_dict", "to", "valid"}
+    | {"state_dict", "to", "valid", "WEIGHTS"}
 )
 _OF_TUPLES = {"count", "index"}
 _NO_ATTRIBUTE = MEMBERS | set(keyword.kwlist)

@@ -38,6 +38,8 @@ class Module:
     #: called ``boxes`` or ``0``, which are no attributes here. The members of a list
     #: with the name ``layer{1}`` are ``layer1``, ``layer2``, ... in keys.
     record_names: ClassVar[Mapping[str, str]] = {}
+    #: The record of a generated model, which ``load`` reads: its path, or its bytes.
+    WEIGHTS: ClassVar[str | Path | bytes]
 
     def __init__(self) -> None:
         """Do nothing; defined so that subclasses can call it."""
@@ -127,9 +129,30 @@ class Module:
         fitted.apply()
         return self
 
+    @classmethod
+    def load(
+        cls,
+        weights: Any = None,  # earlier files override it with str | Path
+        backend: Backend | None = None,
+        *,
+        verify: bool = False,
+    ) -> Self:
+        """The model with its trained weights, on ``backend`` (the CPU by default).
+
+        It is made without arguments, then ``load_weights`` reads ``weights``: the path
+        of a record or its bytes, or those of the class (``WEIGHTS``) if None.
+
+        Raises:
+            TypeError: there is none; the others are those of ``load_weights``.
+        """
+        from burn.nn.written import record_of
+
+        record = record_of(cls, weights)  # before a layer misses its arguments
+        return cls().load_weights(record, backend, verify=verify)
+
     def load_weights(
         self,
-        weights: str | Path | bytes,
+        weights: str | Path | bytes | None = None,
         backend: Backend | None = None,
         *,
         mmap: bool = True,
@@ -138,7 +161,8 @@ class Module:
     ) -> Self:
         """This module with the weights of a safetensors record, moved to ``backend``.
 
-        ``weights`` is its path, or its bytes. A file is mapped, not read: weights come
+        ``weights`` is its path, or its bytes; if None, the class has one in
+        ``WEIGHTS``, as generated models do. A file is mapped, not read: weights come
         into memory when they are used. With ``verify`` all of it is read once, and has
         to be the record that a generated module was written with: the header of its
         source has the SHA-256. Unless ``strict``, what fits is loaded, and what became
@@ -149,24 +173,25 @@ class Module:
                 ``verify`` also if it has another digest, or the source has none.
             WeightsError: the record does not fit this module, if ``strict``.
             FileNotFoundError: there is none.
-            TypeError: ``weights`` is neither, or ``backend`` no backend.
+            TypeError: there is none, ``weights`` is neither, ``backend`` no backend.
         """
-        from burn.nn.written import check_record, check_source, missing_record
+        from burn.nn import written
         from burn.store import Store
 
-        check_source(type(self), weights)
+        weights = written.record_of(type(self), weights)
+        written.check_source(type(self), weights)
         if backend is not None:
             check_backend(type(self), backend)
         try:
             if verify:
-                check_record(type(self), weights)
+                written.check_record(type(self), weights)
             if isinstance(weights, bytes):
                 store = Store.from_bytes(weights)
             else:
                 store = Store.from_file(weights, mmap=mmap)
             report = store.allow_partial(not strict).load(self)
         except FileNotFoundError as error:
-            raise missing_record(type(self), error) from None
+            raise written.missing_record(type(self), error) from None
         if not strict:
             print(report)
         return self if backend is None else self.to(backend)

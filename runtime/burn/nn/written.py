@@ -19,6 +19,21 @@ _LINE = re.compile(r"# record sha256 (?P<sha256>[0-9a-f]{64})\s*")
 _LINES = 4
 
 
+def record_of(cls: type, weights: str | Path | bytes | None) -> str | Path | bytes:
+    """The record that a class is loaded with: ``weights``, or its own if None.
+
+    Raises:
+        TypeError: there is neither.
+    """
+    record = getattr(cls, "WEIGHTS", None) if weights is None else weights
+    if record is None:
+        raise TypeError(
+            f"{cls.__name__} has no weights file ({cls.__name__}.WEIGHTS): pass the "
+            "path of a record, or its bytes"
+        )
+    return record
+
+
 def check_record(cls: type, weights: str | Path | bytes) -> None:
     """Check that ``weights`` is the record that ``cls`` was generated with.
 

@@ -244,6 +244,7 @@ def _(grad: Any, out: Any, x: Any, sizes: Any, axis: int = 0) -> Any:
     traceable=True,
     removable=True,
     shaped_by=1,
+    bound=bounds.of_first,
     autocast="keep",
     memory_bound=True,
 )

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
 # record sha256 0ee4f7c26fdf1ef4a2515dad3f463332da5aaf7a782e61d1a35ff3cd46cb09c6
-# body   sha256 0984a1c2fdea9dcd356de351693f17f06142eed46fa90bb9fd5aa1f1a25531a2
+# body   sha256 dff57a6f02ab5a6ed0807ecaf52b85368c426c3fb7c66891da37d61f6731b891
 """Net: ids -> scores.
 
 Outputs:
@@ -15,34 +15,22 @@ matches.
 """
 
 from pathlib import Path
-from typing import Self
 
 import burn
 from burn import Tensor, nn
 
 burn.require_version("0.1.0")
 
-WEIGHTS = Path(__file__).with_name("model.safetensors")
-
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
+
     def __init__(self, classes: int = 4) -> None:
         super().__init__()
         self.tokens = nn.Embedding(11, 6)
         self.norm = nn.LayerNorm(6, eps=1e-12)
         self.head = nn.Linear(6, classes, bias=False)
         self.positions = Positions()
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(ids="int64[batch, length]")
     def __call__(self, ids: Tensor) -> Tensor:

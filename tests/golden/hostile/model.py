@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 07389fcb3775eacd75307846e12d6e993a39e84431a5af8701551282612060aa
 # record sha256 0b80f7bb2efc285bb50c2a9a95015d298bd235398fafae23a099279b8a12f1f5
-# body   sha256 5ba9028c23fac36574403f6cd411777990ecfae8ec5baa231a2dd95fb9d49da7
+# body   sha256 e1424ab82a6663e89f479ae18fa2340081bc80d6d260e2a28bc6ec7ecee40e06
 """Net: in_put -> out_put.
 
 Outputs:
@@ -15,17 +15,16 @@ matches.
 """
 
 from pathlib import Path
-from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
 
 burn.require_version("0.1.0")
 
-WEIGHTS = Path(__file__).with_name("model.safetensors")
-
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
+
     def __init__(self) -> None:
         super().__init__()
         self.quote_import_os = nn.parameter(3)
@@ -36,17 +35,6 @@ class Net(nn.Module):
         self.ete = nn.parameter(3)
         self.ignore = nn.parameter(3)
         self.class_ = nn.parameter(3)
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(in_put="float32[2, 3]")
     def __call__(self, in_put: Tensor) -> Tensor:

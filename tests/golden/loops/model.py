@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 155b86a533210b3f43654f3cec25623ec85dcc194b1eb57e2e70ba61c319775b
 # record sha256 fec7a932ecd9d4d9670fdd2b6d1623c1001e8e51e07f5fb0baceea6c89a83b6e
-# body   sha256 8b308dec7076e29ca114a08653fab745c01a09ce60d46f848e0d937b906bf26d
+# body   sha256 8238d1162f7952b9d610cde15c4c0040aaaac795cf1a37a9ca441b93f98fe5f5
 """Net: x, state, rounds, limit -> last, walk, scanned, listed.
 
 Outputs:
@@ -18,14 +18,12 @@ matches.
 """
 
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import burn
 from burn import Tensor, nn, ops
 
 burn.require_version("0.1.0")
-
-WEIGHTS = Path(__file__).with_name("model.safetensors")
 
 
 class NetOutput(NamedTuple):
@@ -38,20 +36,11 @@ class NetOutput(NamedTuple):
 
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
+
     def __init__(self) -> None:
         super().__init__()
         self.linear = nn.Linear(4, 4)
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(
         x="float32[batch, time, 4]",

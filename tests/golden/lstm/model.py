@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 7dedd1980823696f035290b0d4180d4e71191ddde6d5bd790df4667676f783d3
 # record sha256 f97a07ac90e925892699665fcf0303c60dbb3d383c2ab08dd78b334daa933144
-# body   sha256 cbba1e982a0255a23ad6d4386a129e8ee1ba59cef75b53e37a9f3f8678d85aea
+# body   sha256 0b60c70c5501f3a91493b393d37f2f75853acf0a1ee646f273ded2126d4aa651
 """Net: x, h0, c0 -> sequence, hn, cn.
 
 Outputs:
@@ -17,14 +17,12 @@ matches.
 """
 
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import burn
 from burn import Tensor, nn
 
 burn.require_version("0.1.0")
-
-WEIGHTS = Path(__file__).with_name("model.safetensors")
 
 
 class NetOutput(NamedTuple):
@@ -36,20 +34,11 @@ class NetOutput(NamedTuple):
 
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
+
     def __init__(self) -> None:
         super().__init__()
         self.rnn = nn.LSTM(3, 5, batch_first=True, bidirectional=True)
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(
         x="float32[batch, time, 3]",

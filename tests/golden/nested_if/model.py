@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 2ba01b5f6dfe48f1245964340a100872ba8976a01f80880373b2da9ad73b2eac
 # record sha256 235610d597049a10693b9a2a6d367c3fedd1c109fce0cf1c578be8727780dcca
-# body   sha256 a000e7f14c6d96e9c70d659c353f19b712e286de832be753b9ceffd18470a59b
+# body   sha256 ca9682cfafc3fe1c2c70b31a57484bf782464943c5e148538abc6b158a6deaf1
 """Net: x, threshold -> y.
 
 Outputs:
@@ -15,32 +15,20 @@ matches.
 """
 
 from pathlib import Path
-from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
 
 burn.require_version("0.1.0")
 
-WEIGHTS = Path(__file__).with_name("model.safetensors")
-
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
+
     def __init__(self) -> None:
         super().__init__()
         self.scale = nn.parameter(4)
         self.shift = nn.parameter(4)
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(x="float32[n, 2, 4]", threshold="float32[]")
     def __call__(self, x: Tensor, threshold: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 81c95e1fcc6754d6d300ac7f5472aaa193f0366ee66f99be2bc45904f46edfdf
 # record sha256 620e5fb907d88b5168c8336ca8d35f3c4d0da55f618d76350b1bfcf5ed547003
-# body   sha256 fe41dfd26e2446d04d856648ffaf83cdf8db0fff977a24aac7aca2e16ec35dc5
+# body   sha256 1e5b940ad90c3dcf38738a10f11e281d4590847449b152d12b830437a324f6c1
 """Net: x, unused, mask, gain -> top, places, hidden, scaled.
 
 Outputs:
@@ -18,14 +18,12 @@ matches.
 """
 
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import burn
 from burn import Tensor, nn, ops
 
 burn.require_version("0.1.0")
-
-WEIGHTS = Path(__file__).with_name("model.safetensors")
 
 
 class NetOutput(NamedTuple):
@@ -38,20 +36,11 @@ class NetOutput(NamedTuple):
 
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
+
     def __init__(self) -> None:
         super().__init__()
         self.gain_default = nn.parameter(3)
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(
         x="float32[n, 3]", unused="float32[m]", mask="bool[n]", gain="float32[3]"

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 ffcc5f60ebf67be421b02337ffad1d33765f49887ab35bee80dbc45d85f752c0
 # record sha256 7e51f0ef6e6d4eaf75df4454d6a3168cad54f161b97b2ac91c9ee419de4bcf76
-# body   sha256 4812dc2ef4500c8946d223f01ac12da512d82847f563e49f547c38a983876702
+# body   sha256 95ac58d8e863da5f574bc514e9c46f9d4009fca64b1c1c3cb2466f612f0d0e8d
 """Net: image -> pooled.
 
 Outputs:
@@ -15,17 +15,16 @@ matches.
 """
 
 from pathlib import Path
-from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
 
 burn.require_version("0.1.0")
 
-WEIGHTS = Path(__file__).with_name("model.safetensors")
-
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
+
     def __init__(self) -> None:
         super().__init__()
         self.first = nn.Conv2d(
@@ -34,17 +33,6 @@ class Net(nn.Module):
         self.second = nn.Conv2d(
             4, 4, kernel_size=3, stride=(2, 1), padding="same_upper", groups=2
         )
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(image="float32[batch, 2, height, width]")
     def __call__(self, image: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 b75b82c092bb3b0e0b1303b713f8a065dc7a10c8bc7ee074d0671e5e6aa24337
 # record sha256 2377ba71725b3fbf210fe04a4ed333e7c69c35c68459e05f64b1e6fae52268c6
-# body   sha256 f64ad59eb91f1b0d29d4d66676ebf3f39ad485d4417bb4ea99826a8faeac7b3d
+# body   sha256 d9a34bccb8396bcd382a4770defafe65ea5b4889b7552af3a9ea55082546c061
 """Net: x -> y.
 
 Outputs:
@@ -15,31 +15,19 @@ matches.
 """
 
 from pathlib import Path
-from typing import Self
 
 import burn
 from burn import Tensor, nn
 
 burn.require_version("0.1.0")
 
-WEIGHTS = Path(__file__).with_name("model.safetensors")
-
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
+
     def __init__(self) -> None:
         super().__init__()
         self.head = Head()
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(x="float32[n, 4]")
     def __call__(self, x: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 c1d5192e0a7656f523d4bbbed3b48116154d9632c7f851ee70868a2fecd5b0da
 # record sha256 c2dd01db1f50c819295ff2dc3583406dbade4d20a95a5504a8bb1b67e75973b2
-# body   sha256 64aae838cd3f2b0455589c45eb8165f271515a6e60340e31db5db8a92b23fb1d
+# body   sha256 a6ccc37859abb1856df44c9d424a60f774e62c606efdcee8b73689ddef708a77
 """Net: series, start -> forecast.
 
 Outputs:
@@ -15,32 +15,20 @@ matches.
 """
 
 from pathlib import Path
-from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
 
 burn.require_version("0.1.0")
 
-WEIGHTS = Path(__file__).with_name("model.safetensors")
-
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
+
     def __init__(self) -> None:
         super().__init__()
         self.encoder = nn.GRU(2, 4, num_layers=2, batch_first=True)
         self.decoder = Decoder()
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(series="float32[batch, time, 2]", start="float32[batch, 3]")
     def __call__(self, series: Tensor, start: Tensor) -> Tensor:

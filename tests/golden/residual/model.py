@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 cdfeb9580d68e81f0b1c9bab4240d27804e6d93c634eb121ecd935c4d82e2579
 # record sha256 0c9baa19aa2f65cbf8bcce06f64ecca33923f932ed6dc6bf86f29b4c67170970
-# body   sha256 e926b8d257c9018ee9d09291c28515abe4331cd5271dfcc6fd549a6b54decc7e
+# body   sha256 ec86b5d4dea252f2533ee21e5c079235422817ff30b84fc7c7809404d4bd586f
 """Net: image -> logits.
 
 Outputs:
@@ -15,33 +15,21 @@ matches.
 """
 
 from pathlib import Path
-from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
 
 burn.require_version("0.1.0")
 
-WEIGHTS = Path(__file__).with_name("model.safetensors")
-
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
+
     def __init__(self, layers: int = 2, classes: int = 5) -> None:
         super().__init__()
         self.stem = Stem()
         self.layers = nn.ModuleList(Layer() for _ in range(layers))
         self.head = nn.Linear(8, classes)
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(image="float32[batch, 3, 9, 10]")
     def __call__(self, image: Tensor) -> Tensor:

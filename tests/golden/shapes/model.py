@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 708ac3ec3d91de0047ef0639ecfe4cf79869974be866d079863d92f7900e99fa
 # record sha256 44173224ba4f8336d363958c8f132bdcd2a2fbb741ab704cc6c0cbd42367b6cb
-# body   sha256 a6da2374939860e9f219aef86b230e79a0a3ccb34f6a2c22879cb8565cfdbca8
+# body   sha256 50c002edf17addad6554324a062da0003b656042e48e44179ea0842f3450a865
 """Net: x -> scaled, target, half, exceeds.
 
 Outputs:
@@ -18,14 +18,12 @@ matches.
 """
 
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import burn
 from burn import Tensor, nn, ops
 
 burn.require_version("0.1.0")
-
-WEIGHTS = Path(__file__).with_name("model.safetensors")
 
 
 class NetOutput(NamedTuple):
@@ -38,16 +36,7 @@ class NetOutput(NamedTuple):
 
 
 class Net(nn.Module):
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
 
     @nn.check_inputs(x="float32[batch, time, 6]")
     def __call__(self, x: Tensor) -> NetOutput:

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 e4759e20807dfd3ab28e20ea170e75e7dc565b73b36730ce0c3f095c5780bee7
 # record sha256 22de8b0180ab4c38e518efbca8d1a1b41723e2eed1f9a48853837e2f99117545
-# body   sha256 45a7208c0cbebddbb38e6d9367ee054135de63a2c7430a940050144e37d6d870
+# body   sha256 3ac2a9720417d309f9d335b65e31d8f25b957fa24b8cf01374f78eb1d78eea88
 """Net: x -> y.
 
 Outputs:
@@ -15,33 +15,21 @@ matches.
 """
 
 from pathlib import Path
-from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
 
 burn.require_version("0.1.0")
 
-WEIGHTS = Path(__file__).with_name("model.safetensors")
-
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
+
     def __init__(self) -> None:
         super().__init__()
         self.cell = nn.Linear(6, 6)
         self.head = nn.Linear(6, 6)
         self.head.bias = self.cell.bias
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(x="float32[batch, 6]")
     def __call__(self, x: Tensor) -> Tensor:

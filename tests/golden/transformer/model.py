@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
 # record sha256 86abb5c1d55020ba8e635403041b5e8933a67ad4250574fc7fd0cd825997dd11
-# body   sha256 7fecfe899ae44ffddce20244f6002390642beb6f136ff08a73f4f27add6d1a7f
+# body   sha256 d9df7c8799a29d0fa9043ea5d583f14b32a16af41948f0d79b1077f5b367a499
 """Net: x -> encoded.
 
 Outputs:
@@ -15,31 +15,19 @@ matches.
 """
 
 from pathlib import Path
-from typing import Self
 
 import burn
 from burn import Tensor, nn, ops
 
 burn.require_version("0.1.0")
 
-WEIGHTS = Path(__file__).with_name("model.safetensors")
-
 
 class Net(nn.Module):
+    WEIGHTS = Path(__file__).with_name("model.safetensors")
+
     def __init__(self, layers: int = 2) -> None:
         super().__init__()
         self.encoder = Encoder(layers)
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model with its trained weights, on ``backend`` (the CPU)."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(x="float32[batch, length, 8]")
     def __call__(self, x: Tensor) -> Tensor:

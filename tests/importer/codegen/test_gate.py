@@ -9,33 +9,20 @@ SOURCE = '''"""Net: x -> y."""
 
 import math
 from pathlib import Path
-from typing import Self
-
 import burn
 from burn import Tensor, nn, ops
-
-WEIGHTS = Path(__file__).with_name("net.safetensors")
 
 
 class Net(nn.Module):
     """A net."""
+
+    WEIGHTS = Path(__file__).with_name("net.safetensors")
 
     def __init__(self) -> None:
         super().__init__()
         self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
         self.named = nn.Linear(4, 4)
         self.scale = nn.buffer(4, dtype=burn.float16)
-
-    @classmethod
-    def load(
-        cls,
-        weights: str | Path = WEIGHTS,
-        backend: burn.Backend | None = None,
-        *,
-        verify: bool = False,
-    ) -> Self:
-        """Return the model."""
-        return cls().load_weights(weights, backend, verify=verify)
 
     @nn.check_inputs(x="float32[2 * batch, ?, 8]", y="list[float32[...]] | None")
     def __call__(self, x: Tensor, y: Tensor | None = None) -> Tensor:
@@ -52,11 +39,22 @@ class Net(nn.Module):
         labels = ops.array(("a,b," "c").split(","), dtype=burn.string)
         return ops.where(x != x, float("nan"), x * self.scale.value).reshape(-1, size)
 '''
+PATH = 'WEIGHTS = Path(__file__).with_name("net.safetensors")'
 AT = "        batch, size = x.shape\n"
+
+
+EMBEDDED = 'Net.WEIGHTS = b64decode("AAAA")\n'
+
+
+def embedding(statement: str) -> bytes:
+    """The source with an embedded record, given to its class by ``statement``."""
+    source = SOURCE.replace("from pathlib import Path", "from base64 import b64decode")
+    return f"{source.replace(f'    {PATH}', '')}\n\n{statement}".encode()
 
 
 def test_what_the_compiler_means_to_write_passes() -> None:
     check_body(SOURCE.encode())
+    check_body(embedding(EMBEDDED))
     check((header("net.onnx (opset 17)", "0" * 64, "0" * 64, SOURCE) + SOURCE).encode())
 
 
@@ -146,11 +144,14 @@ def test_anything_else_is_named_with_its_line(statement: str) -> None:
     [
         ("class Net(nn.Module)", "class Net(nn.Module, metaclass=Path)"),
         ("class Net(nn.Module)", "class Net(nn.Linear)"),
-        ("    @classmethod", '    names = {"a_": "a"}\n\n    @classmethod'),
-        ("    @classmethod", '    record_names = {"a_": WEIGHTS}\n\n    @classmethod'),
-        ("    @classmethod", '    record_names = {"a_": "a b"}\n\n    @classmethod'),
+        (PATH, 'names = {"a_": "a"}'),
+        (PATH, 'record_names = {"a_": WEIGHTS}'),
+        (PATH, 'record_names = {"a_": "a b"}'),
+        (PATH, 'WEIGHTS = Path(__file__).with_name("../net.safetensors")'),
+        (PATH, "WEIGHTS = Path(__file__)"),
+        (PATH, "WEIGHTS = ops"),
         ("class Net(nn.Module)", "@classmethod\nclass Net(nn.Module)"),
-        ("    @classmethod", "    @staticmethod"),
+        ("    def __init__", "    @staticmethod\n    def __init__"),
         ("def __call__", "def __getattr__"),
         ("def __call__", "def forward"),
         ('"float32[2 * batch, ?, 8]"', "'a:b'"),
@@ -160,17 +161,33 @@ def test_anything_else_is_named_with_its_line(statement: str) -> None:
         ("@nn.check_inputs(", "@nn.check_inputs(**"),
         ("import math\n", ""),
         ("import math\n", "import os\n"),
-        ("WEIGHTS = ", "print(1)\nWEIGHTS = "),
+        ("class Net", "print(1)\nclass Net"),
         ("Net: x", "Net:\r x"),
         ("Net: x", "Net: \N{RIGHT-TO-LEFT OVERRIDE}x"),
         ("Net: x", "Net: \0x"),
-        ("return cls()", "return cls("),
+        ("return ops.where(", "return ops.where(("),
     ],
 )
 def test_the_frame_is_fixed(old: str, new: str) -> None:
     assert old in SOURCE
     with pytest.raises(UnsafeSource):
         check_body(SOURCE.replace(old, new, 1).encode())
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Net.", "Other."),
+        ("Net.", "nn."),
+        ("Net.WEIGHTS", "Net.load"),
+        ("Net.WEIGHTS", "Net.a.WEIGHTS"),
+        ('b64decode("AAAA")', 'b64decode("A A")'),
+        ('b64decode("AAAA")', "Net"),
+    ],
+)
+def test_only_a_class_is_given_a_record(old: str, new: str) -> None:
+    with pytest.raises(UnsafeSource):
+        check_body(embedding(EMBEDDED.replace(old, new)))
 
 
 @pytest.mark.parametrize(

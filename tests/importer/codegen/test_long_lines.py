@@ -104,3 +104,22 @@ def test_maps_of_several_sizes_are_numbered(tmp_path: Path) -> None:
     net = getattr(import_file(path), name).load()
     (expected,) = judged(model, {"image": image})
     np.testing.assert_allclose(net(burn.tensor(image)).numpy(), expected, rtol=1e-5)
+
+
+def test_a_call_that_fits_after_its_operand_got_a_name_is_inlined(
+    tmp_path: Path,
+) -> None:
+    text = """agraph (
+        bool[n, 4] condition, float[n, 4] first_hidden_states,
+        float[n, 4] second_hidden_states, float[n, 4] third_hidden_states)
+        => (float[n, 4] result) {
+    a = Tanh (first_hidden_states)
+    chosen_hidden_states = Where (condition, a, second_hidden_states)
+    result = Add (third_hidden_states, chosen_hidden_states)
+}"""
+    feeds = {name: normal(2, 4, seed=at) for at, name in enumerate(INPUTS)}
+    source = check(tmp_path, text, {"condition": normal(2, 4, seed=9) > 0, **feeds})
+    assert [ast.unparse(one) for one in statements(source)] == [
+        "x = ops.tanh(first_hidden_states)",
+        "return third_hidden_states + ops.where(condition, x, second_hidden_states)",
+    ]

@@ -23,7 +23,7 @@ class Net(nn.Module):
 PATH = r"Net: expected a record \(str, Path or bytes\), got "
 #: What is passed for a path, and the error.
 NO_PATHS: list[tuple[Any, str]] = [
-    (None, PATH + "NoneType"),
+    (None, r"Net has no weights file \(Net.WEIGHTS\): pass the path of a record"),
     (3, PATH + "int"),
     ({}, PATH + "dict"),
     (Cpu(), PATH + r"Cpu\(\); pass it as backend"),
@@ -37,6 +37,8 @@ NO_PATHS: list[tuple[Any, str]] = [
 def test_what_is_no_path_is_refused(weights: Any, message: str, verify: bool) -> None:
     with pytest.raises(TypeError, match=message):
         Net().load_weights(weights, verify=verify)
+    with pytest.raises(TypeError, match=message):
+        Net.load(weights, verify=verify)
 
 
 @pytest.mark.parametrize("verify", [False, True])

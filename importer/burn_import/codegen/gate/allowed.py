@@ -49,14 +49,13 @@ NODES = (
 )
 TOP = (ast.Expr, ast.Import, ast.ImportFrom, ast.Assign, ast.ClassDef, ast.FunctionDef)
 IN_CLASSES = (ast.Expr, ast.FunctionDef, ast.AnnAssign, ast.Assign)
-#: The class attribute that may be assigned.
-RECORD_NAMES = "record_names"
+#: The class attributes that may be assigned.
+RECORD_NAMES, WEIGHTS = "record_names", "WEIGHTS"
 SEGMENT = re.compile(r"[\w-]*(\{\d+\})?", re.ASCII)
 IMPORTS = frozenset(
     {("", "math"), ("", "burn"), ("pathlib", "Path"), ("typing", "NamedTuple")}
     | {
         ("base64", "b64decode"),
-        ("typing", "Self"),
         ("burn", "Tensor"),
         ("burn", "nn"),
         ("burn", "ops"),
@@ -65,10 +64,9 @@ IMPORTS = frozenset(
 CONSTANTS = (str, int, float, bool, type(None), type(...))
 #: Names that may be read without being defined in the module.
 GIVEN = frozenset(
-    {"Tensor", "Path", "Self", "NamedTuple", "classmethod", "super", "range", "float"}
+    {"Tensor", "Path", "NamedTuple", "super", "range", "float"}
     | {"str", "tuple", "int", "bool", "list", "len", "dict", "zip"}
-    | {"NotImplementedError", "b64decode", "bytes"}
-    | {"WEIGHTS"}  # an embedded record is bound below the method that reads it
+    | {"NotImplementedError", "b64decode"}
 )
 #: Names that no definition in a module may shadow.
 TAKEN = RESERVED | frozenset(dir(builtins))
@@ -81,8 +79,7 @@ METHODS = frozenset(
 )
 #: Calls that are allowed literally, though their parts are not.
 PHRASES = frozenset(
-    {"super().__init__", "super().__call__", "cls().load_weights"}
-    | {"Path(__file__).with_name"}
+    {"super().__init__", "super().__call__", "Path(__file__).with_name"}
 )
 WORD = re.compile(r"[\w.]*", re.ASCII)
 #: The decorator of ``__call__``, and the syntax of input types.

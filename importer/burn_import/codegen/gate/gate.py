@@ -26,7 +26,6 @@ from burn_import.codegen.gate.allowed import (
     METHODS,
     NODES,
     PROSE,
-    RECORD_NAMES,
     SEGMENT,
     SEPARATOR,
     TAKEN,
@@ -35,6 +34,15 @@ from burn_import.codegen.gate.allowed import (
     Rules,
 )
 from burn_import.codegen.gate.member_names import member_attributes, root
+from burn_import.codegen.gate.statements import (
+    assigns_class_attribute,
+    assigns_record_names,
+    elements,
+    embedded_records,
+    is_split_text,
+    sets_state,
+    text_of,
+)
 from burn_import.tracing.identifiers import MEMBERS
 
 #: Exceptions that may be raised.
@@ -129,8 +137,8 @@ class _Gate:
         self.bound_names = rules.given.union(copied, *map(_bound_names, binders))
         self.bound_names |= set(_functions(nodes[:1], inside))
         self.imported = {n.asname or n.name for n in nodes if isinstance(n, ast.alias)}
-        #: Strings, names and unpacked lists in allowed positions, by identity.
-        self.placed: set[int] = set()
+        #: Strings, names, targets and unpacked lists in allowed positions, by identity.
+        self.placed = {id(target) for target in embedded_records(nodes)}
         self.members = member_attributes(inside)
 
     def run(self) -> None:
@@ -154,7 +162,7 @@ class _Gate:
             self.placed.add(id(node.value))  # ops, nn: only as a prefix
         elif isinstance(node, ast.Dict):
             self.strings(node.keys, WORD)
-        elif isinstance(node, ast.Assign) and _assigns_record_names(node):
+        elif isinstance(node, ast.Assign) and assigns_record_names(node):
             assert isinstance(node.value, ast.Dict)
             self.strings(node.value.values, SEGMENT)
         elif isinstance(node, ast.Subscript):
@@ -167,8 +175,8 @@ class _Gate:
             self.note_call(node)
 
     def note_call(self, node: ast.Call) -> None:
-        text = _text_of(node.func)
-        if isinstance(node.func, ast.Attribute) and _is_split_text(node.func):
+        text = text_of(node.func)
+        if isinstance(node.func, ast.Attribute) and is_split_text(node.func):
             self.strings(node.args, SEPARATOR)
         if text in self.rules.strings:
             self.strings(node.args[:1], self.rules.strings[text])
@@ -177,14 +185,14 @@ class _Gate:
             self.strings(given, ANY_TEXT)
         if text == CHECK:
             self.strings([k.value for k in node.keywords], INPUT)
-        if text == "Path" and [_text_of(arg) for arg in node.args] == ["__file__"]:
+        if text == "Path" and [text_of(arg) for arg in node.args] == ["__file__"]:
             self.placed.add(id(node.args[0]))
 
     def strings(
         self, values: Iterable[ast.expr | None], pattern: re.Pattern[str]
     ) -> None:
         for value in values:
-            for node in _elements(value):
+            for node in elements(value):
                 if isinstance(node.value, str) and pattern.fullmatch(node.value):
                     self.placed.add(id(node))
 
@@ -195,18 +203,18 @@ class _Gate:
     def on_classdef(self, node: ast.ClassDef) -> str:
         if node.keywords or node.decorator_list:
             return f"{node.name} with a keyword or decorator"
-        if [_text_of(base) in BASES for base in node.bases] != [True]:
+        if [text_of(base) in BASES for base in node.bases] != [True]:
             return f"{node.name} with other bases"
         inside = all(
             isinstance(s, IN_CLASSES)
-            and (not isinstance(s, ast.Assign) or _assigns_record_names(s))
+            and (not isinstance(s, ast.Assign) or assigns_class_attribute(s))
             for s in node.body
         )
         return "" if inside else f"{node.name} with other statements"
 
     def on_functiondef(self, node: ast.FunctionDef) -> str:
         special = node.name in ("__init__", self.rules.call)
-        decorators = [_text_of(d) for d in node.decorator_list]
+        decorators = [text_of(d) for d in node.decorator_list]
         fine = decorators in ([], ["classmethod"]) or (
             node.name == "__call__" and len(decorators) == 1 and _is_check(node)
         )
@@ -225,9 +233,9 @@ class _Gate:
         documented = id(node.value) in self.placed
         call = node.value
         is_check = isinstance(call, ast.Call) and (
-            _text_of(call.func) in ("super().__init__", *self.rules.called)
+            text_of(call.func) in ("super().__init__", *self.rules.called)
             or isinstance(call.func, ast.Attribute)
-            and (call.func.attr == "append" or _sets_state(call.func))
+            and (call.func.attr == "append" or sets_state(call.func))
         )
         return "" if documented or is_check else "a value that nobody uses"
 
@@ -246,10 +254,11 @@ class _Gate:
         return "" if fine else f"{node.id!r}, which nothing binds"
 
     def on_attribute(self, node: ast.Attribute) -> str:
-        if _text_of(node) in self.rules.phrases:
+        if text_of(node) in self.rules.phrases:
             return ""
         if isinstance(node.ctx, ast.Store) and root(node) != "self":
-            return f"an assignment to {node.attr!r}"
+            fine = id(node) in self.placed
+            return "" if fine else f"an assignment to {node.attr!r}"
         public = self.rules.public()
         if isinstance(node.value, ast.Name) and node.value.id in public:
             allowed = node.attr in public[node.value.id]
@@ -260,7 +269,7 @@ class _Gate:
             allowed = of_member and node.attr in self.rules.methods
             allowed |= not hidden and bool(self.rules.attribute.fullmatch(node.attr))
         else:
-            allowed = node.attr in self.rules.methods or _is_split_text(node)
+            allowed = node.attr in self.rules.methods or is_split_text(node)
         return "" if allowed else f"{node.attr!r}"
 
     def on_call(self, node: ast.Call) -> str:
@@ -270,7 +279,7 @@ class _Gate:
 
     def on_raise(self, node: ast.Raise) -> str:
         call = node.exc
-        named = isinstance(call, ast.Call) and _text_of(call.func) == _UNWRITTEN
+        named = isinstance(call, ast.Call) and text_of(call.func) == _UNWRITTEN
         return "" if named and node.cause is None else "of something else"
 
     def on_list(self, node: ast.List) -> str:
@@ -298,31 +307,10 @@ def _imported(origin: str, name: ast.alias) -> tuple[str, str]:
 def _is_check(function: ast.FunctionDef) -> bool:
     """Return whether the first decorator is a valid ``nn.check_inputs``."""
     call = function.decorator_list[0]
-    if not isinstance(call, ast.Call) or _text_of(call.func) != CHECK or call.args:
+    if not isinstance(call, ast.Call) or text_of(call.func) != CHECK or call.args:
         return False
     values = [keyword.value for keyword in call.keywords]
     return all(isinstance(v, ast.Constant) and isinstance(v.value, str) for v in values)
-
-
-def _is_split_text(node: ast.Attribute) -> bool:
-    """Return whether ``node`` is ``split`` of a string, which gives strings of data."""
-    value = node.value
-    is_text = isinstance(value, ast.Constant) and isinstance(value.value, str)
-    return node.attr == "split" and is_text
-
-
-def _sets_state(function: ast.Attribute) -> bool:
-    """Return whether ``function`` is a method that replaces a state."""
-    return function.attr == "set" and root(function) == "self"
-
-
-def _assigns_record_names(node: ast.Assign) -> bool:
-    """Return whether a statement is ``record_names`` of only strings."""
-    targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
-    if targets != [RECORD_NAMES] or not isinstance(node.value, ast.Dict):
-        return False
-    parts = [*node.value.keys, *node.value.values]
-    return all(isinstance(p, ast.Constant) and isinstance(p.value, str) for p in parts)
 
 
 def _functions(
@@ -363,23 +351,3 @@ def _bound_names(node: ast.AST) -> Iterator[str]:
         raise UnsafeSource(getattr(node, "lineno", 1), f"an assignment to {name!r}")
     else:
         yield name
-
-
-def _elements(value: ast.expr | None) -> Iterator[ast.Constant]:
-    """Yield the constants in ``value``, a constant or nested lists and tuples."""
-    if isinstance(value, ast.Constant):
-        yield value
-    elif isinstance(value, ast.List | ast.Tuple):
-        for item in value.elts:
-            yield from _elements(item)
-
-
-def _text_of(node: ast.expr) -> str:
-    """Return the source of a chain of names, attributes and calls, else ""."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        return f"{_text_of(node.value)}.{node.attr}"
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-        return f"{node.func.id}({', '.join(_text_of(arg) for arg in node.args)})"
-    return ""

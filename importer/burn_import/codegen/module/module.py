@@ -201,10 +201,9 @@ def imports(
     the module.
     """
     used = set().union(*(text.modules for text in texts)) | {"burn", "nn"}
-    typing = ["NamedTuple", "Self"] if several else ["Self"]
     lines = ["import math"] if "math" in used else []
-    lines += ["from base64 import b64decode"] if embeds else []
-    lines += ["from pathlib import Path", f"from typing import {', '.join(typing)}", ""]
+    lines += ["from base64 import b64decode" if embeds else "from pathlib import Path"]
+    lines += ["from typing import NamedTuple", ""] if several else [""]
     names = ["Tensor"] if any(text.body for text in texts) else []
     names += sorted(used & {"nn", "ops"})
     lines += ["import burn", f"from burn import {', '.join(names)}", ""]

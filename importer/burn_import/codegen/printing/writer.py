@@ -195,13 +195,22 @@ class FunctionWriter:
     def assign(self, statement: Statement, expression: Expression, indent: int) -> None:
         """Defer the expression for inlining in its reader, or assign it to a name."""
         expression = in_one_line(self, statement, expression, indent)
-        if len(statement.targets) == 1 and not several(statement):
-            (target,) = statement.targets
-            if self.inlines(target, expression):
-                self.render.pending[target] = expression
-                self.held[target] = statement, expression
-                return
-        self.give_name(statement, expression, indent)
+        if self.defer(statement, expression):
+            return
+        guess = self.guessed_name(statement, expression)
+        short = in_one_line(self, statement, expression, indent, guess)
+        if short is expression or not self.defer(statement, short):
+            self.give_name(statement, short, indent)
+
+    def defer(self, statement: Statement, expression: Expression) -> bool:
+        """Keep an expression for its reader, and return whether it is inlined there."""
+        if len(statement.targets) > 1 or several(statement):
+            return False
+        (target,) = statement.targets
+        if self.inlines(target, expression):
+            self.render.pending[target] = expression
+            self.held[target] = statement, expression
+        return target in self.render.pending
 
     def give_name(
         self, statement: Statement, expression: Expression, indent: int

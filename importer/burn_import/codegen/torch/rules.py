@@ -77,7 +77,7 @@ TORCH_RULES = Rules(
         "torch.einsum": STRINGS["ops.einsum"],
         "Path(__file__).with_name": WORD,
     },
-    given=GIVEN | {"load_model", "slice"},
+    given=GIVEN | {"classmethod", "Self", "load_model", "slice", "str"},
     call="forward",
     attribute=re.compile(r"_?[^_].*"),
     called=frozenset({"load_model", "_load"}),

@@ -6,12 +6,12 @@ import hashlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from burn.dtypes import name_of
-from burn.nn.written import missing_record
+from burn.nn.written import missing_record, record_of
 from burn.record.dtypes import recorded
 from burn.record.errors import RecordError
 from burn_import.standalone.thin.backend import Backend
@@ -30,17 +30,32 @@ class Module:
     def __init__(self) -> None:
         """Nothing to set up; here so that subclasses can call it."""
 
+    #: The record of the model, which ``load`` reads: its path, or its bytes.
+    WEIGHTS: ClassVar[str | Path | bytes]
+
+    @classmethod
+    def load(
+        cls,
+        weights: str | Path | bytes | None = None,
+        backend: Backend | None = None,
+        *,
+        verify: bool = False,
+    ) -> Self:
+        """The model with its trained weights, as ``load_weights`` reads them."""
+        return cls().load_weights(weights, backend, verify=verify)
+
     def load_weights(
         self,
-        weights: str | Path | bytes,
+        weights: str | Path | bytes | None = None,
         backend: Backend | None = None,
         *,
         verify: bool = False,
     ) -> Self:
         """This module with the weights of a safetensors record: a file, or its bytes.
 
-        With ``verify`` it has to be the record that the module was written with: the
-        header of its source has the SHA-256.
+        If None, they are those of the class (``WEIGHTS``). With ``verify`` it has to be
+        the record that the module was written with: the header of its source has the
+        SHA-256.
 
         Raises:
             RecordError: the record is damaged or, with ``verify``, of another digest.
@@ -50,6 +65,7 @@ class Module:
         """
         if backend is not None:
             raise TypeError(f"expected no backend, got {backend}: there is NumPy alone")
+        weights = record_of(type(self), weights)
         data = _contents(type(self), weights)
         if verify:
             _check_digest(data)
