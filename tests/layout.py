@@ -12,6 +12,8 @@ import pytest
 
 from burn_import.codegen.module import formatting, module
 
+_FORMATTED = formatting.formatted
+
 
 @contextmanager
 def as_printed() -> Iterator[None]:
@@ -19,6 +21,15 @@ def as_printed() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "format_emitted", str)
         patch.setattr(formatting, "formatted", str)
+        yield
+
+
+@contextmanager
+def laid_out() -> Iterator[None]:
+    """Lay out sources while the block runs, also inside of ``as_printed``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "format_emitted", formatting.format_emitted)
+        patch.setattr(formatting, "formatted", _FORMATTED)
         yield
 
 

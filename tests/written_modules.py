@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from tests.layout import laid_out
 from tests.modules import generate, import_file
 
 
@@ -21,11 +22,12 @@ class Modules:
     def written(self, model: Path) -> tuple[Path, str]:
         """Return the module written for ``model``, and its main class.
 
-        A process that writes it while another does keeps the other's.
+        It is laid out whoever asks for it, since tests of the layout read it too. A
+        process that writes it while another does keeps the other's.
         """
         target = self.folder / sha256(str(model.resolve()).encode()).hexdigest()[:16]
         if not target.is_dir():
-            with self._new_folder() as folder:
+            with self._new_folder() as folder, laid_out():
                 _, name = generate(model, folder)
                 (folder / "class_name").write_text(name, "ascii")
                 try:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
+import onnx
 
 from burn_import.codegen.module.formatting import format_emitted
 from burn_import.compiler import compile_graph
@@ -23,7 +25,7 @@ from burn_import.rewriting.graphs import apply_with_bodies
 from burn_ir import Graph
 from tests.conformance.compare import assert_similar
 from tests.conformance.run import built, executed
-from tests.conformance.suite import Case
+from tests.conformance.suite import Case, DataSet
 from tests.conformance.variants import Variant
 from tests.layout import as_printed
 
@@ -48,6 +50,8 @@ class CaseChecker:
     def __init__(self, case: Case, folder: Path) -> None:
         self.case, self.folder = case, folder
         self._passed: set[Hashable] = set()
+        #: The graph of each model, by the model's bytes.
+        self._graphs: dict[bytes, Graph] = {}
 
     def check(self, variant: Variant, is_laid_out: bool) -> None:
         """Compare a variant of the case; lay out its source first if asked to.
@@ -55,20 +59,30 @@ class CaseChecker:
         Raises:
             AssertionError: a result is not the expected one.
         """
-        for index, data in enumerate(self.case.data_sets(self.case.model().graph)):
+        for index, data in enumerate(self._data):
             proto = self.case.model()
             inputs = variant.arrange(proto.graph, list(data.inputs))
             content = proto.SerializeToString(deterministic=True)
             whole = (index, content, variant.passes, variant.each_alone)
             if whole in self._passed:
                 continue
-            graph = apply_with_bodies(dead_code, built(proto, self.folder))
+            graph = self._graph(proto, content)
             arranged = Arrangement(graph, inputs, data.outputs, (index, graph.inputs))
             for passes in pass_lists(variant, graph):
                 if (index, content, passes) not in self._passed:
                     self._compare(arranged, passes, is_laid_out)
                     self._passed.add((index, content, passes))
             self._passed.add(whole)
+
+    @cached_property
+    def _data(self) -> list[DataSet]:
+        return self.case.data_sets(self.case.model().graph)
+
+    def _graph(self, proto: onnx.ModelProto, content: bytes) -> Graph:
+        if content not in self._graphs:
+            graph = apply_with_bodies(dead_code, built(proto, self.folder))
+            self._graphs[content] = graph
+        return self._graphs[content]
 
     def _compare(
         self, arranged: Arrangement, passes: Passes, is_laid_out: bool

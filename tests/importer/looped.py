@@ -39,17 +39,21 @@ def dotted(graph: onnx.GraphProto) -> None:
             dotted(attribute.g)
 
 
-def judged(model: onnx.ModelProto, feeds: Feeds) -> list[Any]:
-    """What onnxruntime computes without its graph optimizations."""
+def judge(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
+    """A session of onnxruntime without its graph optimizations."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = (
         onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     )
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(
+    return onnxruntime.InferenceSession(
         model.SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    return list(session.run(None, dict(feeds)))
+
+
+def judged(model: onnx.ModelProto, feeds: Feeds) -> list[Any]:
+    """What onnxruntime computes for ``feeds``."""
+    return list(judge(model).run(None, dict(feeds)))
 
 
 def check(
@@ -64,13 +68,13 @@ def check(
     path = folder / "model.onnx"
     onnx.save(model, path)
     module, name = generate(path, folder)
-    loaded = getattr(import_file(module), name).load()
+    loaded, session = getattr(import_file(module), name).load(), judge(model)
     for given in feeds:
         inputs = [given[value.name] for value in model.graph.input]
         result = loaded(*map(tensors, inputs))
         several = len(model.graph.output) > 1
         actual = list(result) if several else [result]
-        compare(list(map(arrays, actual)), judged(model, given))
+        compare(list(map(arrays, actual)), session.run(None, dict(given)))
     return module.read_text()
 
 

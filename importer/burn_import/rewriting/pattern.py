@@ -293,8 +293,9 @@ def stands_for(array: Array, value: float) -> bool:
     return number == rounded or abs(number - value) <= PRECISION * abs(value)
 
 
-#: Builds the replacement of a match, an operator and its operands; None to refuse.
-Build = Callable[[Match, Search], tuple[Op, tuple[str, ...]] | None]
+#: An operator and its operands, None to refuse a match.
+Replacement = tuple[Op, tuple[str, ...]] | None
+Build = Callable[[Match, Search], Replacement]
 Rule = tuple[Pattern, Build]
 
 
@@ -350,7 +351,7 @@ def _match_ending_at(
 def elementwise(op: Op) -> Build:
     """Return a builder of ``op`` of the float value ``x`` without broadcasting."""
 
-    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    def build(match: Match, search: Search) -> Replacement:
         name = match.values["x"]
         x = search.graph.type(name)
         if x is None or not is_float(x.dtype):

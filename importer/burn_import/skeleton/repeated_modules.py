@@ -112,5 +112,5 @@ def block_name(word: str, fields: Sequence[str]) -> str:
 def _attribute(text: str) -> str:
     match = _LAYER.match(text)
     kind = match[1] if match else text.partition("(")[0]
-    known = [word for start, word in _ATTRIBUTES.items() if kind.startswith(start)]
-    return known[0] if known else snake(kind)
+    words = [word for start, word in _ATTRIBUTES.items() if kind.startswith(start)]
+    return words[0] if words else snake(kind)

@@ -10,6 +10,7 @@ from burn_import.transform.errors import WrongOptions
 from burn_ir.containers import kind_of
 from burn_ir.dim import Dim, Poly, bind, symbol, symbols
 from burn_ir.errors import Problem
+from burn_ir.ops.support import shown
 from burn_ir.raw import RawModel
 from burn_ir.types import Type
 
@@ -45,7 +46,12 @@ def reshaped_model(model: RawModel, wanted: Mapping[str, Extents]) -> RawModel:
     graph = model.graph
     inputs = with_shapes(graph.inputs, wanted)
     problems = [
-        _differs(name, shown(inputs[name]), str(list(array.shape)), "its default has")
+        _differs(
+            name,
+            shown(inputs[name].shape or ()),
+            str(list(array.shape)),
+            "its default has",
+        )
         for name, array in graph.defaults.items()
         if not _fits(inputs[name], array.shape)
     ]
@@ -65,11 +71,6 @@ def _fits(value_type: Type, shape: tuple[int, ...]) -> bool:
 
 def _differs(name: str, got: str, expected: str, reason: str) -> Problem:
     return Problem(f"input {name!r}: expected {expected}, as {reason}, got {got}")
-
-
-def shown(value_type: Type) -> str:
-    """Return the shape of ``value_type`` as text: ``[batch, 3]``."""
-    return f"[{', '.join(map(str, value_type.shape or ()))}]"
 
 
 class _Shaping:
@@ -97,8 +98,8 @@ class _Shaping:
         if value_type.shape is None:
             return
         if len(value_type.shape) != len(extents):
-            expected = f"{len(value_type.shape)} extents {shown(value_type)}"
-            got = f"{len(extents)}: {_shape_text(extents)}"
+            expected = f"{len(value_type.shape)} extents {shown(value_type.shape)}"
+            got = f"{len(extents)}: {shown(extents)}"
             self.problems.append(_differs(name, got, expected, "the file has"))
             return
         for axis, (old, extent) in enumerate(
@@ -151,10 +152,6 @@ class _Shaping:
                 self.problems.append(Problem(f"input {name!r}, axis {axis}: {message}"))
             dims.append(new)
         return value_type.with_shape(dims)
-
-
-def _shape_text(extents: Extents) -> str:
-    return f"[{', '.join(map(str, extents))}]"
 
 
 def _dim(extent: int | str) -> Dim:

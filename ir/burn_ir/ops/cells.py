@@ -102,8 +102,8 @@ class ProjectedLSTMCell(Op, onnx="ProjectedLSTMCell", versions=(1,), domain="bur
         for state in (x, h, c):
             if state.shape is not None and state.rank != 2:
                 raise InvalidOperand(f"expected rank 2, got {state.name}")
-        known = next((t for t in (x, h, c) if t.shape is not None), None)
-        batch = unnamed() if known is None else known.dims[0]
+        ranked = next((t for t in (x, h, c) if t.shape is not None), None)
+        batch = unnamed() if ranked is None else ranked.dims[0]
         projected, hidden = w_hr.dims
         return Type(dtype, (batch, projected)), Type(dtype, (batch, hidden))
 

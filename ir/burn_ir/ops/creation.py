@@ -18,6 +18,7 @@ from burn_ir.ops.support import (
     known_dims,
     length,
     shape_of,
+    size_of,
     unnamed_dims,
 )
 from burn_ir.types import Array, is_unnamed
@@ -86,18 +87,13 @@ class Range(Op, onnx="Range", versions=(11, 27)):
             return ops.arange(*bounds).cast(dtype)
         if not dtypes.is_integer(dtype):
             return ops.arange(start, limit, delta)
-        numbers = [_number(operand) for operand in (start, limit, delta)]
+        numbers = [size_of(operand) for operand in (start, limit, delta)]
         options = {} if dtype == dtypes.int64 else {"dtype": dtype}
         if isinstance(numbers[2], int) and numbers[2] == 1:
             if isinstance(numbers[0], int) and numbers[0] == 0:
                 return ops.arange(numbers[1], **options)
             return ops.arange(*numbers[:2], **options)
         return ops.arange(*numbers, **options)
-
-
-def _number(operand: Value) -> Any:
-    dims = dims_of(operand)
-    return operand if dims is None or is_unnamed(dims[0]) else dims[0]
 
 
 def _count(start: Type, limit: Type, delta: Type) -> Dim:

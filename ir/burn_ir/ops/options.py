@@ -32,5 +32,8 @@ def one(values: Sequence[Any]) -> Any:
 
 
 def shortest(number: float) -> float:
-    """Return ``number`` rounded to the digits of a float32."""
+    """Return the number with the fewest digits that rounds to ``number`` in float32.
+
+    A file holds float32; its author wrote 0.1, not 0.10000000149.
+    """
     return float(str(np.float32(number)))

@@ -12,9 +12,8 @@ from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
-from burn_ir.ops.support import dims_of, element_type, ints_of, known_dims
+from burn_ir.ops.support import element_type, ints_of, known_dims, size_of
 from burn_ir.static import static
-from burn_ir.types import is_unnamed
 from burn_ir.upgrade import Draft
 
 
@@ -22,12 +21,6 @@ def extent_of(operand: Type) -> Dim:
     """Return the dimension in a scalar operand, a fresh symbol if unknown."""
     dims = known_dims(operand)
     return unnamed() if dims is None else dims[0]
-
-
-def size_of(operand: Value) -> Any:
-    """Return an integer operand as a number or dimension, or as a tensor if unknown."""
-    dims = dims_of(operand)
-    return operand if dims is None or is_unnamed(dims[0]) else dims[0]
 
 
 def expect_scalars(**operands: Type | None) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from math import prod
+from typing import Any
 
 from burn import dtypes, ops
 from burn.dtypes import DType
@@ -137,6 +138,12 @@ def dims_of(operand: Value) -> tuple[Dim, ...] | None:
         return static_dims(operand)
     except Undecided:
         return None
+
+
+def size_of(operand: Value) -> Any:
+    """Return an integer operand as a number or dimension, or as a tensor if unknown."""
+    dims = dims_of(operand)
+    return operand if dims is None or is_unnamed(dims[0]) else dims[0]
 
 
 def shape_of(operand: Value) -> tuple[Dim, ...] | None:
@@ -307,8 +314,8 @@ def _quotient(total: Dim, rest: Dim, data: Type, shape: Sequence[Dim]) -> Dim:
     return unnamed() if quotient is None else quotient
 
 
-def shown(dims: Sequence[Dim]) -> str:
-    """Return dimensions as text for an error message."""
+def shown(dims: Sequence[object]) -> str:
+    """Return dimensions as text for an error message: ``[batch, 3]``."""
     return f"[{', '.join(map(str, dims))}]"
 
 

@@ -137,6 +137,6 @@ def report_failure(
 ) -> None:
     """Print an uncaught error with the rank of the process."""
     text = "".join(traceback.format_exception(kind, error, stack))
-    place = f"rank {communicator.rank} of {communicator.size}"
-    print(f"{place} failed:\n{text}", file=sys.stderr)
+    rank = f"rank {communicator.rank} of {communicator.size}"
+    print(f"{rank} failed:\n{text}", file=sys.stderr)
     sys.stderr.flush()

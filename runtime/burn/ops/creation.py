@@ -13,7 +13,7 @@ from burn import dtypes
 from burn.dtypes import DType
 from burn.ops.broadcast import like
 from burn.ops.reduction import sum
-from burn.ops.support import Array, integers, namespace
+from burn.ops.support import Array, integers, namespace, plain_number
 from burn.primitive import primitive
 from burn.tensor import Tensor
 
@@ -89,7 +89,7 @@ def arange(
         start, stop = 0, start
     operands = (start, stop, step)
     kind = dtype or _common(operands)
-    first, last, by = (_number(operand) for operand in operands)
+    first, last, by = map(plain_number, operands)
     if by == 0:
         raise ValueError("expected a step other than 0")
     count = builtins.max(int(np.ceil((last - first) / by)), 0)
@@ -110,10 +110,6 @@ def _(
     if stop is None:
         return None  # it only says how many elements there are
     return lambda: like(sum(grad).reshape(start.shape), start), None, of_step
-
-
-def _number(operand: Any) -> Any:
-    return operand.item() if hasattr(operand, "item") else operand
 
 
 def _common(operands: tuple[Any, ...]) -> DType:

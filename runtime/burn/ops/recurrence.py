@@ -112,7 +112,7 @@ def _half(x: Any) -> bool:
     return x.dtype in HALVES
 
 
-def _sigmoid(m: Any, x: Any, a: float, b: float) -> Any:
+def sigmoid(m: Any, x: Any, a: float = 0.0, b: float = 0.0) -> Any:
     return m.tanh(x * 0.5) * 0.5 + 0.5
 
 
@@ -122,7 +122,7 @@ def _softplus(m: Any, x: Any, a: float, b: float) -> Any:
 
 # By name: how many of alpha and beta it takes, their defaults, and the function.
 _ACTIVATIONS: dict[str, tuple[int, float, float, Any]] = {
-    "sigmoid": (0, 0.0, 0.0, _sigmoid),
+    "sigmoid": (0, 0.0, 0.0, sigmoid),
     "tanh": (0, 0.0, 0.0, lambda m, x, a, b: m.tanh(x)),
     "relu": (0, 0.0, 0.0, lambda m, x, a, b: m.maximum(x, 0.0)),
     "softsign": (0, 0.0, 0.0, lambda m, x, a, b: x / (m.abs(x) + 1.0)),

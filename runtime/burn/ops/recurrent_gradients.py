@@ -8,7 +8,13 @@ of states need a loop over time. Operands are those of :mod:`burn.ops.rnn`.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from burn.ops.recurrence import ArrayMaths, Options, direction_starts, steps_within
+from burn.ops.recurrence import (
+    ArrayMaths,
+    Options,
+    direction_starts,
+    sigmoid,
+    steps_within,
+)
 from burn.ops.support import Array, namespace
 
 
@@ -158,10 +164,6 @@ def _those_asked_for(given: Operands, gradients: list[Array]) -> tuple[Array, ..
     )
 
 
-def _sigmoid(m: ArrayMaths, x: Array) -> Array:
-    return m.tanh(x * 0.5) * 0.5 + 0.5
-
-
 def _kept(m: ArrayMaths, alive: Array | None, time: int, new: Any, old: Any) -> Array:
     """Return ``new`` where a sequence continues at ``time``, else ``old``."""
     return new if alive is None else m.where(alive[time], new, old)
@@ -218,18 +220,18 @@ def _lstm_gates(m: ArrayMaths, one: Direction, options: Options) -> tuple[Array,
     cells[0] = one.starts[1]
     gates[..., 3 * n :] = m.tanh(gates[..., 3 * n :])
     if p is None:
-        gates[..., : 3 * n] = _sigmoid(m, gates[..., : 3 * n])
+        gates[..., : 3 * n] = sigmoid(m, gates[..., : 3 * n])
     for time in range(len(gates)):
         i, o, f, g = (gates[time, :, k * n : (k + 1) * n] for k in range(4))
         if p is not None:
-            i[...] = _sigmoid(m, i + p[:n] * cells[time])
-            f[...] = _sigmoid(m, f + p[2 * n :] * cells[time])
+            i[...] = sigmoid(m, i + p[:n] * cells[time])
+            f[...] = sigmoid(m, f + p[2 * n :] * cells[time])
         if options.input_forget:
             f[...] = 1.0 - i
         new = f * cells[time] + i * g
         cells[time + 1] = _kept(m, one.alive, time, new, cells[time])
         if p is not None:
-            o[...] = _sigmoid(m, o + p[n : 2 * n] * new)
+            o[...] = sigmoid(m, o + p[n : 2 * n] * new)
     return gates, cells
 
 
@@ -277,7 +279,7 @@ def _gru_gates(
         inward = inward + one.b[: 3 * n]
         raw = raw + (one.b[: 2 * n] + one.b[3 * n : 5 * n])
         shift = one.b[5 * n :]
-    gates = _sigmoid(m, raw)
+    gates = sigmoid(m, raw)
     update, reset = gates[..., :n], gates[..., n:]
     if late:
         inner = one.before @ one.r[2 * n :].T + shift
@@ -295,7 +297,7 @@ def rnn_back(m: ArrayMaths, one: Direction, options: Options) -> Back:
         at_zero = m.where(raw == 0, raw + 0.5, m.where(raw < 0, raw * 0.0, raw))
         slope = m.where(raw > 0, raw * 0.0 + 1.0, at_zero)
     else:
-        y = m.tanh(raw) if name == "tanh" else _sigmoid(m, raw)
+        y = m.tanh(raw) if name == "tanh" else sigmoid(m, raw)
         slope = 1.0 - y * y if name == "tanh" else y * (1.0 - y)
     (dy, dh), slopes = one.grads, xp.empty_like(raw)
     for time in reversed(range(len(raw))):

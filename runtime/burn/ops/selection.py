@@ -8,7 +8,7 @@ import numpy as np
 from burn import dtypes
 from burn.ops.indexing import take_grad
 from burn.ops.shape import reshape
-from burn.ops.support import Array, accumulate, namespace
+from burn.ops.support import Array, accumulate, namespace, plain_number
 from burn.primitive import primitive
 
 Floats = np.ndarray[Any, Any]
@@ -63,10 +63,10 @@ def suppress(
     of each class.
     """
     sides = _sides(_on_host(boxes), center_point_box)
-    limit = int(_number(max_output_boxes))
-    overlap = sides.dtype.type(_number(iou_threshold))
+    limit = int(plain_number(max_output_boxes))
+    overlap = sides.dtype.type(plain_number(iou_threshold))
     ratings = _on_host(scores)
-    orders, counts = _candidates(ratings, _number(score_threshold))
+    orders, counts = _candidates(ratings, plain_number(score_threshold))
     return namespace(boxes).asarray(select(sides, orders, counts, limit, overlap))
 
 
@@ -103,10 +103,6 @@ def _select_rows(
 
 def _on_host(array: Any) -> Any:
     return array.get() if hasattr(array, "get") else array
-
-
-def _number(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 def _sides(boxes: Floats, center_point_box: bool) -> Floats:

@@ -13,7 +13,7 @@ from burn.ops.elementwise import mul
 from burn.ops.indexing import getitem, take
 from burn.ops.padding import pad
 from burn.ops.shape import reshape
-from burn.ops.support import Array, accumulate, integers, namespace
+from burn.ops.support import Array, accumulate, integers, namespace, plain_number
 from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
@@ -140,9 +140,9 @@ def stft(
     Raises:
         ValueError: the window has another length, or the signal is shorter than that.
     """
-    step, extent = _one(frame_step), signal.shape[1]
+    step, extent = int(plain_number(frame_step)), signal.shape[1]
     if frame_length is not None:
-        size = _one(frame_length)
+        size = int(plain_number(frame_length))
     else:
         size = extent if window is None else window.shape[0]
     if window is not None and window.shape[0] != size or size > extent:
@@ -155,10 +155,6 @@ def stft(
     if window is not None:
         frames = frames * reshape(window, (size, 1))
     return dft(frames, onesided=True) if onesided else dft(frames)
-
-
-def _one(value: Any) -> int:
-    return int(value.item()) if hasattr(value, "item") else int(value)
 
 
 @primitive

@@ -188,6 +188,11 @@ def integers(value: Any) -> tuple[int, ...]:
     return tuple(map(int, np.asarray(value).ravel().tolist()))
 
 
+def plain_number(value: Any) -> Any:
+    """Return the element of an array as a Python number; numbers unchanged."""
+    return value.item() if hasattr(value, "item") else value
+
+
 def on_host(values: Any) -> Any:
     """Return a tensor as a host array; other values unchanged."""
     return values.numpy() if hasattr(values, "numpy") else values

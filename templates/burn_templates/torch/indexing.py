@@ -126,19 +126,19 @@ def _tensor_scatter(
 ) -> Tensor:
     """Return cache with update written from starts[batch] on along dim."""
     rows = cache.movedim(dim, 1)
-    place = torch.arange(update.shape[dim], device=cache.device).unsqueeze(0)
+    positions = torch.arange(update.shape[dim], device=cache.device).unsqueeze(0)
     if starts is not None:
-        place = place + starts.unsqueeze(1)
+        positions = positions + starts.unsqueeze(1)
     if circular:
-        place = place % rows.shape[1]
+        positions = positions % rows.shape[1]
     batch = torch.arange(rows.shape[0], device=cache.device).unsqueeze(1)
-    return rows.index_put((batch, place), update.movedim(dim, 1)).movedim(1, dim)
+    return rows.index_put((batch, positions), update.movedim(dim, 1)).movedim(1, dim)
 
 
 def _extend_cache(cache: Tensor, update: Tensor, starts: Tensor, length: int) -> Tensor:
     """Return cache [batch, heads, sequence, size] with update from starts on."""
-    place = torch.arange(cache.shape[2], device=cache.device).reshape(-1, 1)
-    cache = torch.where(place < starts.reshape(-1, 1, 1, 1), cache, 0)
+    row = torch.arange(cache.shape[2], device=cache.device).reshape(-1, 1)
+    cache = torch.where(row < starts.reshape(-1, 1, 1, 1), cache, 0)
     missing = cache.new_zeros(
         *cache.shape[:2], max(length - cache.shape[2], 0), cache.shape[3]
     )
@@ -157,9 +157,9 @@ def _unique(x: Tensor, *, sorted: bool = True) -> tuple[Tensor, Tensor, Tensor, 
     """Return the different elements, where each is first, which is where, counts."""
     flat = x.flatten()
     values, inverse, counts = flat.unique(return_inverse=True, return_counts=True)
-    place = torch.arange(flat.numel(), device=x.device)
+    index = torch.arange(flat.numel(), device=x.device)
     first = torch.full_like(counts, flat.numel())
-    first = first.scatter_reduce(0, inverse, place, "amin")
+    first = first.scatter_reduce(0, inverse, index, "amin")
     if not sorted:
         order = first.argsort()
         rank = order.argsort()

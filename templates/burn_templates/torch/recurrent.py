@@ -13,7 +13,7 @@ def _activations(
     names: tuple[str, ...], default: tuple[str, ...], direction: int
 ) -> list[Callable[[Tensor], Tensor]]:
     """Return the activation functions of one direction."""
-    known: dict[str, Callable[[Tensor], Tensor]] = {
+    functions: dict[str, Callable[[Tensor], Tensor]] = {
         "sigmoid": torch.sigmoid,
         "tanh": torch.tanh,
         "relu": F.relu,
@@ -28,7 +28,7 @@ def _activations(
     }
     count = len(default)
     chosen = (names or default * 2)[direction * count : (direction + 1) * count]
-    return [known[name.lower()] for name in chosen]
+    return [functions[name.lower()] for name in chosen]
 
 
 def _scanned(

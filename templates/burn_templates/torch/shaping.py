@@ -53,15 +53,15 @@ def _pad(
         x = x.narrow(axis, max(-before, 0), x.shape[axis] - max(-before, 0))
         x = x.narrow(axis, 0, x.shape[axis] - max(-after, 0))
         extent = x.shape[axis]
-        place = torch.arange(-max(before, 0), extent + max(after, 0), device=x.device)
+        index = torch.arange(-max(before, 0), extent + max(after, 0), device=x.device)
         if mode == "edge":
-            place = place.clamp(0, extent - 1)
+            index = index.clamp(0, extent - 1)
         elif mode == "wrap":
-            place = place % extent
+            index = index % extent
         else:
             period = max(2 * (extent - 1), 1)
-            place = (place % period).minimum(-place % period)
-        x = x.index_select(axis, place)
+            index = (index % period).minimum(-index % period)
+        x = x.index_select(axis, index)
     return x
 
 

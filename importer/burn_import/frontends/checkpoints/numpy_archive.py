@@ -69,11 +69,11 @@ def read_arrays(
                     continue
                 _check_size(name, member, limits)
                 with archive.open(member) as file:
-                    found = _described(path, name, file, member.file_size)
-                if isinstance(found, str):
-                    skipped[name] = found
+                    array = _described(path, name, file, member.file_size)
+                if isinstance(array, str):
+                    skipped[name] = array
                 else:
-                    arrays[name] = found
+                    arrays[name] = array
     except ModelError:
         raise
     except _DAMAGES as error:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from burn_import.frontends.onnx.tensors import Tensors
 from burn_import.frontends.onnx.types import declared_type
 from burn_ir import InvalidModel, RawGraph
 from burn_ir.dim import Dim, symbol
+from burn_ir.ops.options import shortest
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto
@@ -54,7 +53,7 @@ def attribute_value(
     if name is None:
         raise InvalidModel(f"{where}: expected a type of ONNX, got {attr.type}")
     readers: dict[str, Callable[[Any], Any]] = {
-        "f": _float,
+        "f": shortest,
         "i": int,
         "s": lambda value: _text(value, where),
         "t": lambda value: tensors.array(value, where),
@@ -90,14 +89,6 @@ def _infer_field(attr: AttributeProto, operator: tuple[str, int, str]) -> str | 
     used = [field for field in _SINGLE if attr.HasField(field)]
     used += [f for f in FIELDS.values() if f not in _SINGLE and len(getattr(attr, f))]
     return used[0] if len(used) == 1 else None
-
-
-def _float(value: float) -> float:
-    """Return the number with the fewest digits that rounds to ``value`` in float32.
-
-    A file holds float32; its author wrote 0.1, not 0.10000000149.
-    """
-    return float(str(np.float32(value)))
 
 
 def _text(value: bytes, where: str) -> str:

@@ -10,6 +10,7 @@ from burn_import.rewriting.pattern import (
     Match,
     Number,
     Pattern,
+    Replacement,
     Rule,
     Search,
     Value,
@@ -17,7 +18,6 @@ from burn_import.rewriting.pattern import (
     fuse,
 )
 from burn_ir.graph import Graph
-from burn_ir.op import Op
 from burn_ir.ops.elementwise import Clip
 from burn_ir.types import Array
 
@@ -31,7 +31,7 @@ def _extreme(op: str, x: Pattern, bound: Pattern) -> Pattern:
 def _build_clip(low: str | None, high: str | None) -> Build:
     """Build ``Clip`` between the constants of two labels; no lower label means 0."""
 
-    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    def build(match: Match, search: Search) -> Replacement:
         x = search.graph.type(match.values["x"])
         ends = [
             _constant_scalar(match, label, search) for label in (low, high) if label

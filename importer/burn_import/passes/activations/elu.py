@@ -11,6 +11,7 @@ from burn_import.rewriting.pattern import (
     Match,
     Number,
     Pattern,
+    Replacement,
     Rule,
     Scalar,
     Search,
@@ -20,7 +21,6 @@ from burn_import.rewriting.pattern import (
     fuse,
 )
 from burn_ir.graph import Graph
-from burn_ir.op import Op
 from burn_ir.ops.activation import Celu, Elu, Selu
 
 X, ALPHA = Value("x"), Scalar("alpha")
@@ -50,14 +50,14 @@ def _elu_pattern(curve: Pattern) -> Pattern:
 def _builder(op: type[Elu] | type[Celu]) -> Build:
     """Return a builder of ``op`` with the match's alpha (default 1), if positive."""
 
-    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    def build(match: Match, search: Search) -> Replacement:
         alpha = match.numbers.get("alpha", 1.0)
         return elementwise(op(alpha=alpha))(match, search) if alpha > 0 else None
 
     return build
 
 
-def _selu(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _selu(match: Match, search: Search) -> Replacement:
     elu = next(node.op for node in match.nodes if isinstance(node.op, Elu))
     standard, gamma = Selu(), match.numbers["gamma"]
     pairs = ((elu.alpha, standard.alpha), (gamma, standard.gamma))

@@ -7,6 +7,7 @@ from burn_import.rewriting.pattern import (
     Call,
     Match,
     Number,
+    Replacement,
     Rule,
     Scalar,
     Search,
@@ -16,7 +17,6 @@ from burn_import.rewriting.pattern import (
     product,
 )
 from burn_ir.graph import Graph
-from burn_ir.op import Op
 from burn_ir.ops.activation import HardSigmoid
 from burn_ir.ops.options import shortest
 
@@ -26,9 +26,7 @@ _SCALED = Call("Mul", X, Scalar("alpha"))
 _SIXTH = product(X, Number(1 / 6))
 
 
-def _build_hard_sigmoid(
-    match: Match, search: Search
-) -> tuple[Op, tuple[str, ...]] | None:
+def _build_hard_sigmoid(match: Match, search: Search) -> Replacement:
     """Build HardSigmoid with the match's slope and offset; default 1/6 and 1/2."""
     x = search.graph.type(match.values["x"])
     if x is None:

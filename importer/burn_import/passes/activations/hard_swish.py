@@ -7,6 +7,7 @@ from burn_import.rewriting.pattern import (
     Call,
     Match,
     Number,
+    Replacement,
     Rule,
     Search,
     Value,
@@ -15,7 +16,6 @@ from burn_import.rewriting.pattern import (
     product,
 )
 from burn_ir.graph import Graph
-from burn_ir.op import Op
 from burn_ir.ops.activation import HardSigmoid, HardSwish
 from burn_ir.ops.options import non_default
 
@@ -27,7 +27,7 @@ _BUILD = elementwise(HardSwish())
 def _by_slope(build: Build) -> Build:
     """Return a builder that accepts only a HardSigmoid with the slope of HardSwish."""
 
-    def checked(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    def checked(match: Match, search: Search) -> Replacement:
         ops = [n.op for n in match.nodes if isinstance(n.op, HardSigmoid)]
         others = non_default(alpha=(ops[0].alpha, 1 / 6), beta=(ops[0].beta, 0.5))
         return None if others else build(match, search)

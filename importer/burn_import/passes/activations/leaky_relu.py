@@ -7,6 +7,7 @@ from burn_import.rewriting.pattern import (
     Match,
     Number,
     Pattern,
+    Replacement,
     Rule,
     Scalar,
     Search,
@@ -16,7 +17,6 @@ from burn_import.rewriting.pattern import (
     fuse,
 )
 from burn_ir.graph import Graph
-from burn_ir.op import Op
 from burn_ir.ops.activation import LeakyRelu
 
 X, SLOPE = Value("x"), Scalar("alpha")
@@ -34,12 +34,12 @@ def positive(x: Pattern, then: Pattern, other: Pattern) -> Pattern:
     return either(Call("Where", above, then, other), Call("Where", below, other, then))
 
 
-def _leaky(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _leaky(match: Match, search: Search) -> Replacement:
     alpha = match.numbers["alpha"]
     return elementwise(LeakyRelu(alpha=alpha))(match, search)
 
 
-def _leaky_from_max(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _leaky_from_max(match: Match, search: Search) -> Replacement:
     """Build LeakyRelu for ``max(x, alpha * x)``, which needs alpha from 0 to 1."""
     return _leaky(match, search) if 0 <= match.numbers["alpha"] <= 1 else None
 

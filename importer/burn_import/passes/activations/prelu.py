@@ -11,6 +11,7 @@ from burn_import.rewriting.pattern import (
     Match,
     Number,
     Pattern,
+    Replacement,
     Rule,
     Search,
     Stored,
@@ -19,7 +20,6 @@ from burn_import.rewriting.pattern import (
     fuse,
 )
 from burn_ir.graph import Graph
-from burn_ir.op import Op
 from burn_ir.ops.activation import PRelu
 
 X, SLOPE = Value("x"), Stored("slope")
@@ -30,7 +30,7 @@ _LOWER: Pattern = either(Call("Min", X, Number(0)), Call("Min", Number(0), X))
 def _builder(sign: int) -> Build:
     """Return a builder of ``PRelu`` with the match's slope times ``sign``."""
 
-    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    def build(match: Match, search: Search) -> Replacement:
         name = match.values["slope"]
         x, slope = search.graph.type(match.values["x"]), search.array(name)
         if x is None or x.shape is None or slope is None or not is_float(x.dtype):

@@ -6,6 +6,7 @@ from burn_import.rewriting.pattern import (
     Call,
     Match,
     Number,
+    Replacement,
     Rule,
     Scalar,
     Search,
@@ -16,7 +17,6 @@ from burn_import.rewriting.pattern import (
     product,
 )
 from burn_ir.graph import Graph
-from burn_ir.op import Op
 from burn_ir.ops.activation import Swish
 
 X = Value("x")
@@ -25,7 +25,7 @@ _SUM = Call("Add", Call("Exp", Call("Neg", X)), Number(1))
 _SCALED = Call("Mul", X, Scalar("alpha"))
 
 
-def _with_slope(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _with_slope(match: Match, search: Search) -> Replacement:
     """Build ``Swish`` with the match's factor in the sigmoid (1.702 in quick GELU)."""
     return elementwise(Swish(alpha=match.numbers["alpha"]))(match, search)
 

@@ -12,6 +12,7 @@ from burn_import.rewriting.pattern import (
     Call,
     Match,
     Pattern,
+    Replacement,
     Rule,
     Search,
     Value,
@@ -20,7 +21,6 @@ from burn_import.rewriting.pattern import (
     product,
 )
 from burn_ir.graph import Graph
-from burn_ir.op import Op
 from burn_ir.ops.activation import LogSoftmax, Softmax
 from burn_ir.ops.reduction import ReduceLogSumExp
 from burn_ir.ops.support import known_ints
@@ -85,7 +85,7 @@ def _log_sum(shifted: Pattern) -> Pattern:
 
 
 def _builder(op: type[Softmax] | type[LogSoftmax]) -> Build:
-    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    def build(match: Match, search: Search) -> Replacement:
         if not _is_float(match, search):
             return None
         return op(axis=int(match.numbers["axis"])), (match.values["x"],)
@@ -98,7 +98,7 @@ def _is_float(match: Match, search: Search) -> bool:
     return x is not None and is_float(x.dtype)
 
 
-def _total(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _total(match: Match, search: Search) -> Replacement:
     if not _is_float(match, search):
         return None
     axes = integers(search.graph, [int(match.numbers["axis"])])

@@ -7,6 +7,7 @@ from burn_import.rewriting.pattern import (
     Call,
     Match,
     Number,
+    Replacement,
     Rule,
     Scalar,
     Search,
@@ -15,7 +16,6 @@ from burn_import.rewriting.pattern import (
     fuse,
 )
 from burn_ir.graph import Graph
-from burn_ir.op import Op
 from burn_ir.ops.activation import Softplus
 from burn_ir.ops.shape import Identity
 
@@ -24,7 +24,7 @@ _BUILD = elementwise(Softplus())
 _LINEAR_ABOVE = Call("Where", Call("Greater", X, Number(20)), X, Call("Softplus", X))
 
 
-def _if_rounded(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _if_rounded(match: Match, search: Search) -> Replacement:
     """Build Softplus for the form with ``x`` above 20, except in float64.
 
     Above 20 Softplus differs from ``x`` by 2e-9 at most, which only float64 resolves.
@@ -38,7 +38,7 @@ _ABOVE = Call("Greater", Value("scaled"), Number(20))
 _SCALED_ABOVE = Call("Where", _ABOVE, X, Value("curve"))
 
 
-def _if_scaled(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _if_scaled(match: Match, search: Search) -> Replacement:
     """Drop ``where`` if a branch is ``softplus(beta * x) / beta``, not in float64."""
     x, curve = search.graph.type(match.values["x"]), match.values["curve"]
     if x is None or x.dtype == float64 or search.graph.type(curve) != x:

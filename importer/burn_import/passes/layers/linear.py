@@ -11,6 +11,7 @@ from burn_import.provenance.weight_owners import is_key
 from burn_import.rewriting.arrays import derive
 from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
+from burn_ir.names import free_name
 from burn_ir.ops.fused import Conv1D, Linear
 from burn_ir.ops.shape import Transpose
 from burn_ir.types import Array
@@ -121,9 +122,8 @@ class _Rewriter:
 
     def turned(self, node: Node) -> str:
         """Insert a transpose of the first operand; return its result."""
-        name = f"{node.output}.turned"
-        while name in self.graph.types or name in self.graph.constants:
-            name += "_"
+        taken = (self.graph.types, self.graph.constants)
+        name = free_name(f"{node.output}.turned", *taken)
         op = Transpose(perm=(1, 0))
         self.nodes.append(replace(node, op=op, inputs=node.inputs[:1], outputs=(name,)))
         return name

@@ -12,6 +12,7 @@ from burn_import.rewriting.pattern import (
     Call,
     Match,
     Pattern,
+    Replacement,
     Rule,
     Search,
     Stored,
@@ -19,7 +20,6 @@ from burn_import.rewriting.pattern import (
     fuse,
 )
 from burn_ir.graph import Graph, Node
-from burn_ir.op import Op
 from burn_ir.ops.fused import GroupNorm, InstanceNorm, LayerNorm
 from burn_ir.ops.norm import GroupNormalization, InstanceNormalization
 
@@ -116,7 +116,7 @@ def channel_vector(label: str, match: Match, search: Search) -> str | None:
 def _builder(*labels: str) -> Build:
     """Return a builder of the normalization with the weights of ``labels``."""
 
-    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+    def build(match: Match, search: Search) -> Replacement:
         groups, epsilon = _groups(match, search), match.numbers["epsilon"]
         if groups is None:
             return None

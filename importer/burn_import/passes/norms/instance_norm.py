@@ -7,6 +7,7 @@ from burn_import.passes.norms.group_norm import MARKS, Standard, channel_vector
 from burn_import.rewriting.pattern import (
     Call,
     Match,
+    Replacement,
     Rule,
     Search,
     Stored,
@@ -15,13 +16,12 @@ from burn_import.rewriting.pattern import (
     product,
 )
 from burn_ir.graph import Graph
-from burn_ir.op import Op
 from burn_ir.ops.norm import InstanceNormalization
 
 _SCALED = product(Standard(Value("x")), Stored("weight"))
 
 
-def _with_weights(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
+def _with_weights(match: Match, search: Search) -> Replacement:
     x = search.graph.type(match.values["x"])
     weight, bias = (
         channel_vector(label, match, search) for label in ("weight", "bias")

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from burn_import.passes.norms.matching import (
+    WEIGHT,
     Cast,
     Mean,
     Normalized,
     inverse_root,
-    operand,
-    root,
-    weight,
+    mean_square,
+    norm_builder,
+    normalized,
+    weighted_norm,
 )
 from burn_import.rewriting.pattern import (
-    Build,
     Call,
-    Match,
     Pattern,
     Rule,
-    Scalar,
-    Search,
     Stored,
     Value,
     either,
@@ -26,36 +24,15 @@ from burn_import.rewriting.pattern import (
     product,
 )
 from burn_ir.graph import Graph
-from burn_ir.op import Op
 from burn_ir.ops.fused import LayerNorm
 from burn_ir.ops.norm import LayerNormalization
 
-X, WEIGHT, BIAS = Value("x"), Stored("weight"), Stored("bias")
+X, BIAS = Value("x"), Stored("bias")
+_KINDS = (LayerNorm, LayerNormalization)
 _MEAN = Mean(X)
 _CENTERED = Call("Sub", X, _MEAN)
 #: For half types PyTorch's exporter casts to float32 after subtracting the mean.
 _WIDE = Cast(_CENTERED)
-
-
-def _power(centered: Pattern) -> Pattern:
-    """Return the pattern of the variance plus epsilon."""
-    return Call("Add", Mean(product(centered, centered)), Scalar("epsilon"))
-
-
-def _normalized(centered: Pattern) -> Pattern:
-    power = _power(centered)
-    return either(
-        Call("Div", centered, root(power)), product(centered, inverse_root(power))
-    )
-
-
-def _weighted_norm(centered: Pattern) -> Pattern:
-    power = _power(centered)
-    return either(
-        product(Call("Div", centered, root(power)), WEIGHT),
-        Call("Div", product(centered, WEIGHT), root(power)),
-        product(centered, inverse_root(power), WEIGHT),
-    )
 
 
 def _tensorflow_form(factor: Pattern) -> Pattern:
@@ -64,40 +41,19 @@ def _tensorflow_form(factor: Pattern) -> Pattern:
     return Call("Add", product(X, factor), rest)
 
 
-_FACTOR = product(inverse_root(_power(_CENTERED)), WEIGHT)
+_FACTOR = product(inverse_root(mean_square(_CENTERED)), WEIGHT)
 _WEIGHTED = either(
-    _weighted_norm(_CENTERED),
-    product(Cast(_normalized(_WIDE), back=True), WEIGHT),
+    weighted_norm(_CENTERED),
+    product(Cast(normalized(_WIDE), back=True), WEIGHT),
     # The norm without a weight was fused in an earlier round.
     product(Normalized(LayerNorm, X), WEIGHT),
 )
-_PLAIN = either(_normalized(_CENTERED), Cast(_normalized(_WIDE), back=True))
-
-
-def _builder(*labels: str) -> Build:
-    """Return a builder of the normalization with the weights of ``labels``."""
-
-    def build(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-        if operand(match, search) is None:
-            return None
-        x = match.values["x"]
-        axis, epsilon = int(match.numbers["axis"]), match.numbers["epsilon"]
-        if not labels:
-            return LayerNorm(axis=axis, epsilon=epsilon), (x,)
-        weights = [weight(label, match, search) for label in labels]
-        operands = tuple(name for name in weights if name is not None)
-        if len(operands) != len(weights):
-            return None
-        return LayerNormalization(axis=axis, epsilon=epsilon), (x, *operands)
-
-    return build
-
-
+_PLAIN = either(normalized(_CENTERED), Cast(normalized(_WIDE), back=True))
 RULES: tuple[Rule, ...] = (
-    (Call("Add", _WEIGHTED, BIAS), _builder("weight", "bias")),
-    (_tensorflow_form(_FACTOR), _builder("weight", "bias")),
-    (_WEIGHTED, _builder("weight")),
-    (_PLAIN, _builder()),
+    (Call("Add", _WEIGHTED, BIAS), norm_builder(*_KINDS, "weight", "bias")),
+    (_tensorflow_form(_FACTOR), norm_builder(*_KINDS, "weight", "bias")),
+    (_WEIGHTED, norm_builder(*_KINDS, "weight")),
+    (_PLAIN, norm_builder(*_KINDS)),
 )
 
 

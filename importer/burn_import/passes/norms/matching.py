@@ -8,17 +8,25 @@ from dataclasses import dataclass, replace
 from burn.dtypes import HALVES, float32, is_float
 from burn_import.rewriting.arrays import derive
 from burn_import.rewriting.pattern import (
+    Build,
     Call,
     Match,
     Number,
     Pattern,
+    Replacement,
+    Scalar,
     Search,
+    Stored,
     either,
+    product,
 )
 from burn_ir.graph import Node
 from burn_ir.ops.fused import LayerNorm, RMSNorm
+from burn_ir.ops.norm import LayerNormalization, RMSNormalization
 from burn_ir.ops.support import known_ints
 from burn_ir.types import Type
+
+WEIGHT = Stored("weight")
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +115,50 @@ def inverse_root(x: Pattern) -> Pattern:
         root(Call("Reciprocal", x)),
         root(Call("Div", Number(1), x)),
     )
+
+
+def mean_square(x: Pattern) -> Pattern:
+    """Return the pattern of the mean square plus epsilon."""
+    return Call("Add", Mean(product(x, x)), Scalar("epsilon"))
+
+
+def normalized(x: Pattern) -> Pattern:
+    """Return the pattern of ``x`` divided by its root mean square."""
+    square = mean_square(x)
+    return either(Call("Div", x, root(square)), product(x, inverse_root(square)))
+
+
+def weighted_norm(x: Pattern) -> Pattern:
+    """Return the pattern of ``x`` divided by its root mean square, times a weight."""
+    square = mean_square(x)
+    return either(
+        product(Call("Div", x, root(square)), WEIGHT),
+        Call("Div", product(x, WEIGHT), root(square)),
+        product(x, inverse_root(square), WEIGHT),
+    )
+
+
+def norm_builder(
+    plain: type[LayerNorm] | type[RMSNorm],
+    weighted: type[LayerNormalization] | type[RMSNormalization],
+    *labels: str,
+) -> Build:
+    """Return a builder of the normalization with the weights of ``labels``."""
+
+    def build(match: Match, search: Search) -> Replacement:
+        if operand(match, search) is None:
+            return None
+        x = match.values["x"]
+        axis, epsilon = int(match.numbers["axis"]), match.numbers["epsilon"]
+        if not labels:
+            return plain(axis=axis, epsilon=epsilon), (x,)
+        weights = [weight(label, match, search) for label in labels]
+        operands = tuple(name for name in weights if name is not None)
+        if len(operands) != len(weights):
+            return None
+        return weighted(axis=axis, epsilon=epsilon), (x, *operands)
+
+    return build
 
 
 def operand(match: Match, search: Search) -> Type | None:

@@ -3,52 +3,20 @@
 from __future__ import annotations
 
 from burn_import.passes.norms.matching import (
+    WEIGHT,
     Cast,
-    Mean,
     Normalized,
-    inverse_root,
-    operand,
-    root,
-    weight,
+    norm_builder,
+    normalized,
+    weighted_norm,
 )
-from burn_import.rewriting.pattern import (
-    Call,
-    Match,
-    Pattern,
-    Rule,
-    Scalar,
-    Search,
-    Stored,
-    Value,
-    either,
-    fuse,
-    product,
-)
+from burn_import.rewriting.pattern import Pattern, Rule, Value, either, fuse, product
 from burn_ir.graph import Graph
-from burn_ir.op import Op
 from burn_ir.ops.fused import RMSNorm
 from burn_ir.ops.norm import RMSNormalization
 
-X, WEIGHT = Value("x"), Stored("weight")
-
-
-def _power(x: Pattern) -> Pattern:
-    """Return the pattern of the mean square plus epsilon."""
-    return Call("Add", Mean(product(x, x)), Scalar("epsilon"))
-
-
-def _normalized(x: Pattern) -> Pattern:
-    power = _power(x)
-    return either(product(x, inverse_root(power)), Call("Div", x, root(power)))
-
-
-def _weighted_norm(x: Pattern) -> Pattern:
-    power = _power(x)
-    return either(
-        product(x, inverse_root(power), WEIGHT),
-        product(Call("Div", x, root(power)), WEIGHT),
-        Call("Div", product(x, WEIGHT), root(power)),
-    )
+X = Value("x")
+_KINDS = (RMSNorm, RMSNormalization)
 
 
 def _cast_back(unit: Pattern) -> Pattern:
@@ -58,32 +26,15 @@ def _cast_back(unit: Pattern) -> Pattern:
 
 _FUSED, _WIDE_FUSED = Normalized(RMSNorm, X), Normalized(RMSNorm, Cast(X))
 _WEIGHTED = either(
-    _weighted_norm(X),
-    product(_cast_back(_normalized(Cast(X))), WEIGHT),
+    weighted_norm(X),
+    product(_cast_back(normalized(Cast(X))), WEIGHT),
     # The norm without a weight was fused in an earlier round.
     product(_FUSED, WEIGHT),
     product(_cast_back(_WIDE_FUSED), WEIGHT),
 )
-
-
-def _build_weighted(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    scale = None if operand(match, search) is None else weight("weight", match, search)
-    if scale is None:
-        return None
-    axis, epsilon = int(match.numbers["axis"]), match.numbers["epsilon"]
-    return RMSNormalization(axis=axis, epsilon=epsilon), (match.values["x"], scale)
-
-
-def _build_plain(match: Match, search: Search) -> tuple[Op, tuple[str, ...]] | None:
-    if operand(match, search) is None:
-        return None
-    axis, epsilon = int(match.numbers["axis"]), match.numbers["epsilon"]
-    return RMSNorm(axis=axis, epsilon=epsilon), (match.values["x"],)
-
-
 RULES: tuple[Rule, ...] = (
-    (_WEIGHTED, _build_weighted),
-    (either(_normalized(X), _cast_back(_normalized(Cast(X)))), _build_plain),
+    (_WEIGHTED, norm_builder(*_KINDS, "weight")),
+    (either(normalized(X), _cast_back(normalized(Cast(X)))), norm_builder(*_KINDS)),
 )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from burn.dtypes import float32
 from burn_import.rewriting.arrays import derive, digest, equal
 from burn_ir.graph import Graph
+from burn_ir.names import free_name
 from burn_ir.ops.recurrent import NAMES
 from burn_ir.types import Array
 
@@ -106,9 +107,7 @@ class Parameters:
         name = f"{module}.{leaf}"
         if self._is(name, array):
             return name
-        while name in self.graph.types:
-            name += "_"
-        return self.graph.constants.add(name, array)
+        return self.graph.constants.add(free_name(name, self.graph.types), array)
 
 
 def _leaves(count: int, biased: bool, number: int) -> list[str]:

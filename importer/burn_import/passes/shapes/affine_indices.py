@@ -58,8 +58,12 @@ class Ramps:
         if not self.flow.is_discrete(name):
             return None
         value_type = self.flow.graph.type(name)
-        known = None if value_type is None else value_type.known
-        dims = known_dims(value_type) if known is not None and known.size == 1 else None
+        contents = None if value_type is None else value_type.known
+        dims = (
+            known_dims(value_type)
+            if contents is not None and contents.size == 1
+            else None
+        )
         if dims is not None:
             return Ramp((0,) * len(self.flow.extents(name)), dims[0])
         array = self.flow.stored(name)

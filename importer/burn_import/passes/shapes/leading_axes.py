@@ -64,7 +64,7 @@ class _Rewriter:
         if not self.flow.is_discrete(node.output):
             return
         axes, source = self.new_axes(node)
-        count = sum(axis == place for place, axis in enumerate(axes))
+        count = sum(axis == position for position, axis in enumerate(axes))
         if count and source is not None:
             others = tuple(axis - count for axis in axes[count:])
             self.wide[node.output] = _Wide(source, count, others)
@@ -89,26 +89,26 @@ class _Rewriter:
 
     def elementwise(self, node: Node) -> Node:
         ranks = [self.rank(name) for name in node.inputs]
-        known = [rank for rank in ranks if rank is not None]
-        if len(known) < len(ranks) or not self.wide.keys() & set(node.inputs):
+        present = [rank for rank in ranks if rank is not None]
+        if len(present) < len(ranks) or not self.wide.keys() & set(node.inputs):
             return node
-        top = max(known)
+        top = max(present)
         counts = [self.count(name) for name in node.inputs]
-        drop = min(n for n, rank in zip(counts, known, strict=True) if rank == top)
+        drop = min(n for n, rank in zip(counts, present, strict=True) if rank == top)
         if drop and self.are_droppable(node, drop):
-            inner = [rank - n for n, rank in zip(counts, known, strict=True)]
+            inner = [rank - n for n, rank in zip(counts, present, strict=True)]
             return self.applied_inside(node, counts, top - max(inner))
-        places = [place for place, rank in enumerate(known) if rank == top]
-        counts[min(places, key=lambda place: self.preference(node, place))] = 0
+        positions = [position for position, rank in enumerate(present) if rank == top]
+        counts[min(positions, key=lambda position: self.preference(node, position))] = 0
         return self.with_operands(node, counts)
 
     def count(self, name: str | None) -> int:
         """Count the leading axes of extent 1 that a value was given."""
         return self.wide[name].count if name in self.wide else 0
 
-    def preference(self, node: Node, place: int) -> tuple[int, bool]:
+    def preference(self, node: Node, position: int) -> tuple[int, bool]:
         """Return what orders operands that may keep their axes, the best first."""
-        wide = self.wide.get(str(node.inputs[place]))
+        wide = self.wide.get(str(node.inputs[position]))
         return (0, False) if wide is None else (wide.count, not wide.others)
 
     def lookup(self, node: Node) -> Node:

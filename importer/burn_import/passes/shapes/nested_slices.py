@@ -43,8 +43,8 @@ def _join(node: Node, flow: Dataflow) -> Node:
     if not all(_is_beside(user, inner, flow) for user in flow.users[first.output]):
         return node
     rows = [a + b for a, b in zip(inner, outer, strict=True)]
-    order = sorted(range(len(rows[2])), key=lambda place: rows[2][place])
-    lists = [integers(flow.graph, [row[place] for place in order]) for row in rows]
+    order = sorted(range(len(rows[2])), key=lambda column: rows[2][column])
+    lists = [integers(flow.graph, [row[column] for column in order]) for row in rows]
     return replace(node, inputs=(first.inputs[0], *lists))
 
 

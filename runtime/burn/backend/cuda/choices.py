@@ -19,14 +19,14 @@ def chosen(device: int, key: Any, count: int, choose: Callable[[], int]) -> int:
     It is the result of ``choose`` in this process, or in an earlier one with the same
     device and libraries. ``key`` must have the same ``repr`` in all processes.
     """
-    place = (device, key, count)
-    number = _CHOSEN.get(place)
+    choice = (device, key, count)
+    number = _CHOSEN.get(choice)
     if number is None:
         number = _number(read_choice(device, (key, count)), count)
         if number is None:
             number = choose()
             write_choice(device, (key, count), str(number).encode())
-        _CHOSEN[place] = number
+        _CHOSEN[choice] = number
     return number
 
 

@@ -148,3 +148,11 @@ def swapped_axes(step: Step) -> tuple[int, ...]:
     """Return the two axes that a transpose swaps, which may be equal."""
     rank = len(step.shapes[0])
     return tuple(axis % rank for axis in (*step.args[1:], *step.static.values()))
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """Return whether two arguments are the same value; ``==`` cannot compare
+    tensors.
+    """
+    both = type(one) is Slot and type(other) is Slot
+    return one is other or (both and one == other)

@@ -140,12 +140,12 @@ class RunState:
             mean = sum(self._durations) / len(self._durations)
             return max(0.0, left * mean - (now - self._epoch_end))
         totals = list(self.batch_totals.values())
-        known = [total for total in totals if total is not None]
-        if len(known) < len(totals):
+        counted = [total for total in totals if total is not None]
+        if len(counted) < len(totals):
             return math.nan
         is_valid = self.split == "valid"
         done = self.number + is_valid * (self.batch_totals.get("train") or 0)
-        return max(0, left * sum(known) - done) * self.batch_seconds
+        return max(0, left * sum(counted) - done) * self.batch_seconds
 
 
 def thin_series(points: list[tuple[int, float]], limit: int) -> list[tuple[int, float]]:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.importer.codegen.loops.random_rounds import WIDTH, network
 from tests.importer.looped import check, normal
+from tests.layout import printed_only as printed_only
 
 #: Networks of a test, and tests.
 COUNT, TESTS = 25, 12

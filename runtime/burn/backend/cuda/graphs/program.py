@@ -84,7 +84,7 @@ class Program:
         for step, drops in zip(root.steps, root.drops, strict=True):
             if id(step) in gone:
                 continue
-            drops = tuple(place for place in drops if place not in kept)
+            drops = tuple(slot for slot in drops if slot not in kept)
             if graph.constant.issuperset(step.outputs):
                 self._constant_calls.append(bound_step(step, (), device))
             elif isinstance(step, Read):
@@ -143,15 +143,15 @@ class Program:
             several = expected if step.primitive.outputs != 1 else (expected,)
             pairs = list(zip(step.outputs, several, strict=True))
             error = max(
-                difference(values[place], array)
-                for place, array in pairs
-                if place not in drops
+                difference(values[slot], array)
+                for slot, array in pairs
+                if slot not in drops
             )
             yield number, step, error
             if not error <= _MOST[self._bits(step)]:
                 self._calls[number] = bound_step(step, drops, self.device, parts)
-                for place, array in pairs:
-                    values[place] = array
+                for slot, array in pairs:
+                    values[slot] = array
                 self.notes.append(
                     f"{step.primitive.name} {list(step.shapes[0])} differs from its "
                     f"parts by {error:.1e}, which run instead (step {number})"
@@ -187,7 +187,7 @@ def _slice_updates(root: Segment) -> dict[Box, Step]:
     """Return the steps that update a slice of a box."""
     makers = {step.outputs[0]: step for step in root.steps if isinstance(step, Step)}
     reads = {step.box: step.place for step in root.steps if isinstance(step, Read)}
-    uses = Counter(place for step in makers.values() for place in slots_in(step.args))
+    uses = Counter(slot for step in makers.values() for slot in slots_in(step.args))
     uses.update(slots_in(root.ends))
     updates = {}
     for box, slot in root.writes.items():

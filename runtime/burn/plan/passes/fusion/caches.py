@@ -10,7 +10,7 @@ from burn.ops.elementwise import add, mul, sub
 from burn.ops.fused_attention import scaled_attention
 from burn.ops.indexing import getitem
 from burn.ops.shape import chunk, concat, unsqueeze
-from burn.plan.passes.graph import Graph, Steps
+from burn.plan.passes.graph import Graph, Steps, is_same
 from burn.plan.plan_ir import Read, Slot, Step
 
 _WHOLE = slice(None)
@@ -134,7 +134,7 @@ def _turn(value: Any, graph: Graph) -> _Turn | None:
     a, b, c, d = (product.args for product in products if product is not None)
     (first, cos), (second, sin) = a, b
     pairs = zip((first, sin, second, cos), (*c, *d), strict=True)
-    if not all(_is_same(one, other) for one, other in pairs):
+    if not all(is_same(one, other) for one, other in pairs):
         return None
     first, second = (_without_cast(part, graph) for part in (first, second))
     halves = _maker(first, chunk, graph)
@@ -159,19 +159,11 @@ def _without_cast(value: Any, graph: Graph) -> Any:
 def _are_equal(one: Any, other: Any, graph: Graph) -> bool:
     """Return whether two angles are the same value, or equal views of one value."""
     for a, b in zip(one, other, strict=True):
-        if _is_same(a, b):
+        if is_same(a, b):
             continue
         first, second = _maker(a, unsqueeze, graph), _maker(b, unsqueeze, graph)
         if first is None or second is None or first.args[1:] != second.args[1:]:
             return False
-        if not _is_same(first.args[0], second.args[0]):
+        if not is_same(first.args[0], second.args[0]):
             return False
     return True
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    """Return whether two arguments are the same value; ``==`` cannot compare
-    tensors.
-    """
-    both = type(one) is Slot and type(other) is Slot
-    return one is other or (both and one == other)

@@ -10,7 +10,7 @@ import numpy as np
 from burn.ops.casting import cast
 from burn.ops.elements import COPY, Element, Expression, Operand, elements
 from burn.plan.passes.describing import element_of
-from burn.plan.passes.graph import Graph, Steps
+from burn.plan.passes.graph import Graph, Steps, is_same
 from burn.plan.plan_ir import Read, Slot, Step, slots_in
 from burn.primitive import Primitive
 from burn.tensor import Tensor
@@ -170,16 +170,11 @@ def _numbered(whole: _Whole) -> _Whole:
     numbers = {}
     for number in used:
         arg = whole.args[number]
-        same = [n for n, other in enumerate(kept) if _is_same(other, arg)]
+        same = [n for n, other in enumerate(kept) if is_same(other, arg)]
         numbers[number] = same[0] if same else len(kept)
         if not same:
             kept.append(arg)
     return whole._replace(element=_moved(whole.element, numbers), args=kept)
-
-
-def _is_same(one: Any, other: Any) -> bool:
-    both = type(one) is Slot and type(other) is Slot
-    return one is other or (both and one == other)
 
 
 def _used(expression: Expression) -> set[int]:

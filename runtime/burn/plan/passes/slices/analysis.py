@@ -44,8 +44,8 @@ def analyze(steps: Steps, graph: Graph) -> Analysis:
             rows = nonzero_rows(step, analysis.zeros, graph)
             if rows is not None:
                 analysis.zeros[step.outputs[0]] = rows
-    for place in _used_later(steps, graph):
-        analysis.uses[place] = {None}
+    for slot in _used_later(steps, graph):
+        analysis.uses[slot] = {None}
     for step in reversed(steps):
         if isinstance(step, Step):
             _visit(step, analysis, graph)
@@ -67,8 +67,8 @@ def _visit(step: Step, analysis: Analysis, graph: Graph) -> None:
         analysis.modes[step.outputs[0]] = mode
     for number, arg in enumerate(step.args):
         rows = None if mode is None else mode.needed[number]
-        for place in slots_in(arg):
-            analysis.uses.setdefault(place, set()).add(rows)
+        for slot in slots_in(arg):
+            analysis.uses.setdefault(slot, set()).add(rows)
 
 
 def _mode(step: Step, analysis: Analysis, graph: Graph) -> Mode | None:

@@ -58,11 +58,11 @@ class Selection(NamedTuple):
         axis = len(shape) + self.axis
         outer = prod(shape[:axis]) * self.before
         inner = self.after * prod(shape[axis + 1 :])
-        for place in range(len(target)):
-            before, rest = divmod(outer, prod(target[:place]) or 1)
-            after, left = divmod(inner, prod(target[place + 1 :]) or 1)
+        for position in range(len(target)):
+            before, rest = divmod(outer, prod(target[:position]) or 1)
+            after, left = divmod(inner, prod(target[position + 1 :]) or 1)
             if before and after and not rest and not left:
-                moved = (place - len(target), self.start, self.stop, self.extent)
+                moved = (position - len(target), self.start, self.stop, self.extent)
                 return Selection(*moved, before, after)
         return None
 
@@ -75,14 +75,14 @@ def selection_of_key(key: Any, shape: Shape) -> Selection | None:
     items = _without_ellipsis(key if isinstance(key, tuple) else (key,), len(shape))
     if items is None:
         return None
-    found: list[Selection] = []
+    selections: list[Selection] = []
     for axis, (item, extent) in enumerate(zip(items, shape, strict=False)):
         bounds = _bounds(item, extent)
         if bounds is None:
             return None
         if type(item) is int or bounds != (0, extent):
-            found.append(Selection(axis - len(shape), *bounds, extent))
-    return found[0] if len(found) == 1 and found[0].is_small() else None
+            selections.append(Selection(axis - len(shape), *bounds, extent))
+    return selections[0] if len(selections) == 1 and selections[0].is_small() else None
 
 
 def key_in_selection(key: Any, selection: Selection, rank: int) -> tuple[Any, ...]:
@@ -95,8 +95,8 @@ def key_in_selection(key: Any, selection: Selection, rank: int) -> tuple[Any, ..
 
 
 def _with_extent(shape: Shape, axis: int, extent: int) -> Shape:
-    place = len(shape) + axis
-    return (*shape[:place], extent, *shape[place + 1 :])
+    position = len(shape) + axis
+    return (*shape[:position], extent, *shape[position + 1 :])
 
 
 def _without_ellipsis(items: tuple[Any, ...], rank: int) -> tuple[Any, ...] | None:
@@ -109,8 +109,8 @@ def _without_ellipsis(items: tuple[Any, ...], rank: int) -> tuple[Any, ...] | No
     missing = (slice(None),) * (rank - len(items) + len(dots))
     if len(dots) > 1 or len(items) - len(dots) > rank:
         return None
-    place = dots[0] if dots else len(items)
-    return (*items[:place], *missing, *items[place + len(dots) :])
+    position = dots[0] if dots else len(items)
+    return (*items[:position], *missing, *items[position + len(dots) :])
 
 
 def _bounds(item: Any, extent: int) -> tuple[int, int] | None:

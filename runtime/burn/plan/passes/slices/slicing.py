@@ -70,7 +70,7 @@ class _Writer:
     def _write_selected(
         self, step: Step, rows: Selection, args: tuple[Any, ...]
     ) -> None:
-        place, whole = step.outputs[0], step.shapes[0]
+        replaced, whole = step.outputs[0], step.shapes[0]
         shape = rows.selected_shape(whole)
         slot = Slot(self._graph.fresh())
         new = replace(
@@ -82,8 +82,8 @@ class _Writer:
         if step.primitive in (*RESHAPES, getitem_grad):
             new = replace(new, primitive=reshape, args=(args[0], shape), static={})
         self._append(new)
-        self._selected[place, rows] = slot
-        if self._analysis.uses.get(place, set()) - {rows}:
+        self._selected[replaced, rows] = slot
+        if self._analysis.uses.get(replaced, set()) - {rows}:
             self._write_whole(step, slot, rows)
 
     def _append(self, step: Step) -> Slot:

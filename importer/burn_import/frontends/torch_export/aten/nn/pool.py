@@ -260,12 +260,12 @@ def _window_maximum(
     whole, bounds = g.at(INT64), (g.ints(start), g.ints(end), [axis])
     part = g.op("Slice", x, *bounds)
     nearest = whole.op("ArgMax", part, axis=axis)
-    place = whole.op("Mul", whole.op("Add", nearest, start), stride)
+    index = whole.op("Mul", whole.op("Add", nearest, start), stride)
     if places is not None:
         behind = whole.op("Slice", places, *bounds)
         chosen = whole.op("GatherElements", behind, nearest, axis=axis)
-        place = whole.op("Add", place, chosen)
-    return g.op("ReduceMax", part, [axis]), place
+        index = whole.op("Add", index, chosen)
+    return g.op("ReduceMax", part, [axis]), index
 
 
 def _window_bound(

@@ -153,9 +153,9 @@ def _by_graph(
     device, dtype = x.device.id, x.dtype
     key = ("fused", dtype, geometry, bias is not None, inside)
     tuned = is_tuning(device)
-    place = (device, tuned, key)
+    plan_key = (device, tuned, key)
     graph = GRAPHS.get(
-        place,
+        plan_key,
         lambda: _built(device, *key[1:], key if tuned else None),
     )
     if graph is None:
@@ -168,7 +168,7 @@ def _by_graph(
         arrays.append(layout.of(residual))
     out = layout.empty(shape, dtype)
     if tuned and not graph.tune((*arrays, out), _has_relu(inside)):
-        GRAPHS.refuse(place)
+        GRAPHS.refuse(plan_key)
         return None
     graph.run(*arrays, out)
     return apply_after(out, residual, after[len(inside) :])
@@ -248,8 +248,8 @@ def _operands(
         if name == "add":
             operands.append(builder.tensor("residual", geometry.result))
             out = graph.add(a=out, b=operands[-1])
-        elif (found := _activation(name, *values)) is not None:
-            operation, arguments = found
+        elif (activation := _activation(name, *values)) is not None:
+            operation, arguments = activation
             out = getattr(graph, operation)(input=out, **arguments)
     strides = builder.layout.strides(geometry.result)
     out.set_dim(list(geometry.result)).set_stride(list(strides))

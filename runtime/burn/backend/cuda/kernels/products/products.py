@@ -341,14 +341,14 @@ def _prepared(
     """Return this thread's prepared product, None if there is no algorithm."""
     key = ("product", Cuda(device).tf32, dtype, left, right, extra)
     tuned = is_tuning(device)
-    place, prepared = (device, tuned, key), _PRODUCTS.prepared
-    if place not in prepared:
+    plan_key, prepared = (device, tuned, key), _PRODUCTS.prepared
+    if plan_key not in prepared:
         try:
-            prepared[place] = Product(
+            prepared[plan_key] = Product(
                 *(device, dtype, left, right, extra), key if tuned else None
             )
         except LookupError:
-            prepared[place] = None
+            prepared[plan_key] = None
         if len(prepared) > _LIMIT:
             prepared.pop(next(iter(prepared)))
-    return prepared[place]
+    return prepared[plan_key]
