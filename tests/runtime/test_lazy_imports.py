@@ -241,6 +241,21 @@ def test_host_constants_need_no_kernels_of_the_device() -> None:
     assert "burn.backend.cpu.onednn.kernels" not in modules
 
 
+def test_two_calls_of_a_compiled_function_import_no_kernel_compiler() -> None:
+    code = (
+        "import burn; from burn import ops; x = burn.tensor([[-1.0, 2.0]])\n"
+        "f = burn.compile(lambda x: (ops.exp(x) + x).sum(-1) / ops.abs(x).sum(-1))\n"
+    )
+    before = modules_after(f"{code}f(x); f(x)")
+    assert "burn.backend.cpu.bind.sequence" in before
+    compiler = {name for name in before if name.startswith("burn.backend.cpu.jit.")}
+    assert compiler == {
+        f"burn.backend.cpu.jit.{name}" for name in ("entries", "policy")
+    }
+    others = ("burn.backend.cpu.blas", "burn.backend.cpu.bind.measuring")
+    assert not {name for name in before if name.startswith((*others, "llvmlite.bind"))}
+
+
 def test_the_first_method_of_a_tensor_imports_operations() -> None:
     code = "import burn; print((burn.tensor([1]) + 1).item(), type(burn.methods.ops))"
     assert run(code) == "2 <class 'module'>"
