@@ -302,7 +302,9 @@ def primitives() -> dict[str, Primitive[..., Any]]:
     Raises:
         TypeError: a primitive has declared neither a gradient nor that it has none.
     """
-    import_module("burn.ops")  # which declares them, and may not be imported yet
+    operations = import_module("burn.ops")
+    for name in dir(operations):
+        getattr(operations, name)  # imports the module that declares it
     for name, primitive in _PRIMITIVES.items():
         if primitive.rule is None and primitive.gradient_reason is None:
             raise TypeError(f"{name} has neither @{name}.vjp nor {name}.no_gradient()")

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -77,14 +76,12 @@ def typing_imports(path: Path) -> dict[str, str]:
 
 def table(path: Path) -> dict[str, str]:
     """Return the module of each name that is imported when it is first used."""
+    package = ".".join(path.relative_to(ROOT / "runtime").parent.parts)
     tree = ast.parse(path.read_text("utf-8"))
-    constants: dict[str, Any] = {"__name__": "burn"}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            constants[ast.unparse(node.targets[0])] = node.value.value
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     (call,) = (node for node in calls if ast.unparse(node.func) == "lazy_names")
-    names = eval(ast.unparse(call.args[1]), constants)  # literals and constants
+    variables = vars(importlib.import_module(package))
+    names = eval(ast.unparse(call.args[1]), variables)  # literals and constants
     return {name: module for module, group in names.items() for name in group}
 
 
@@ -162,7 +159,10 @@ print([name for name in {names} if not can_import(name)])
 def test_a_generated_module_loads_what_it_names() -> None:
     code = "import sys; sys.path.insert(0, 'tests/golden/loops'); import model"
     modules = modules_after(code)
-    assert {"burn.nn.module", "burn.ops.matmul"} <= modules
+    assert {"burn.nn.module", "burn.ops"} <= modules
+    assert {name for name in modules if name.startswith("burn.ops.")} == {
+        "burn.ops.names"
+    }
     layers = {"burn.nn.linear", "burn.nn.rnn", "burn.nn.transformer", "burn.nn.trees"}
     assert layers & modules_after(f"{code}; model.Net()") == {"burn.nn.linear"}
     assert not {name for name in modules if name.startswith(LATER)}
@@ -193,9 +193,17 @@ def test_functions_keep_their_names_beside_modules() -> None:
     assert run(code) == "function function function"
 
 
+def test_a_call_loads_the_operation_that_it_names() -> None:
+    code = "import burn; burn.ops.erfinv(burn.tensor(0.5))"
+    assert {"burn.ops.special"} == {
+        *("burn.ops.special", "burn.ops.trees", "burn.ops.images", "burn.ops.fold")
+    } & modules_after(code)
+
+
 def test_all_primitives_are_there_when_they_are_asked_for() -> None:
     names = run("from burn.primitive import primitives; print(len(primitives()))")
-    assert int(names) >= len([v for v in vars(ops).values() if hasattr(v, "vjp")])
+    values = (getattr(ops, name) for name in dir(ops))
+    assert int(names) >= len([value for value in values if hasattr(value, "vjp")])
 
 
 @pytest.mark.parametrize(
@@ -257,8 +265,9 @@ def test_two_calls_of_a_compiled_function_import_no_kernel_compiler() -> None:
 
 
 def test_the_first_method_of_a_tensor_imports_operations() -> None:
-    code = "import burn; print((burn.tensor([1]) + 1).item(), type(burn.methods.ops))"
-    assert run(code) == "2 <class 'module'>"
+    code = "import burn; from burn.lazy import LazyModule\n"
+    code += "print((burn.tensor([1]) + 1).item(), type(burn.methods.ops) is LazyModule)"
+    assert run(code) == "2 False"
 
 
 @pytest.mark.parametrize("path", packages_with_lazy_names(), ids=str)
