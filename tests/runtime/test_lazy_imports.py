@@ -6,6 +6,7 @@ No test here measures time: ``python -X importtime -c 'import burn'`` does.
 import ast
 import importlib
 import json
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,8 +15,9 @@ from types import ModuleType
 import pytest
 
 import burn
-from burn import nn, ops
+from burn import Cpu, nn, ops
 from burn.lazy import LazyModule, lazy_names
+from burn.primitive import _PRIMITIVES
 from tests.test_house import PACKAGES, ROOT, parse
 
 #: The files of the runtime that define tensors and devices.
@@ -219,6 +221,31 @@ def test_kernels_of_the_device_are_there_for_the_first_call(look_up: str) -> Non
         f"print({look_up.replace('1, 1', 'numpy.eye(2), numpy.eye(2)')}.__module__)"
     )
     assert run(code) == "burn.backend.cpu.onednn.kernels.matmul"
+
+
+def test_the_table_of_kernels_is_what_their_modules_register() -> None:
+    package = importlib.import_module("burn.backend.cpu.onednn.kernels")
+    modules = [
+        importlib.import_module(found.name)
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    importlib.import_module("burn.ops.fused")
+    registered: dict[str, list[str]] = {}
+    for name, primitive in sorted(_PRIMITIVES.items()):
+        kernel = primitive.device_kernels.get(Cpu)
+        if kernel is not None:
+            registered.setdefault(kernel.__module__, []).append(name)
+    assert {name: list(names) for name, names in package.KERNELS.items()} == registered
+    assert registered.keys() <= {module.__name__ for module in modules}
+
+
+def test_a_call_imports_the_kernels_of_its_operation() -> None:
+    code = "import burn; x = burn.tensor([[1.0]]); x @ x"
+    kernels = "burn.backend.cpu.onednn.kernels"
+    modules = modules_after(code)
+    assert f"{kernels}.matmul" in modules
+    others = ("convolution", "norms", "pooling", "rnn", "resize", "quantization")
+    assert not {f"{kernels}.{name}" for name in others} & modules
 
 
 def test_a_subclass_of_the_device_sees_the_first_call_once() -> None:
