@@ -28,6 +28,8 @@ RECORDER: ContextVar[Backend | None] = ContextVar("burn.recorder", default=None)
 _recorders = 0
 
 _PRIMITIVES: dict[str, "Primitive[..., Any]"] = {}
+#: The modules of kernels that are not imported yet, by primitive and backend.
+_LATER: dict[str, dict[type[Backend], str]] = {}
 
 #: How operands are cast under :func:`burn.nn.autocast`: to the lower precision, not at
 #: all (the primitive moves elements or selects among them), or to float32.
@@ -181,13 +183,33 @@ class Primitive(Generic[P, R]):
     def kernel_for(self, backend: Backend) -> Callable[..., Any]:
         """Return the kernel for arrays of ``backend``."""
         backend.load_kernels()
-        return self.device_kernels.get(type(backend), self.kernel)
+        kernel = self.device_kernels.get(type(backend), self.kernel)
+        return kernel.imported() if type(kernel) is _LaterKernel else kernel
 
     def __reduce__(self) -> str:
         return self.name  # of its module, which there is one of
 
     def __repr__(self) -> str:
         return f"<primitive {self.name}>"
+
+
+class _LaterKernel:
+    """A kernel of a device, whose module is imported when it is first called."""
+
+    __slots__ = ("_backend", "_module", "_primitive")
+
+    def __init__(
+        self, primitive: Primitive[..., Any], backend: type[Backend], module: str
+    ) -> None:
+        self._primitive, self._backend, self._module = primitive, backend, module
+
+    def imported(self) -> Callable[..., Any]:
+        """Return the kernel that the module has registered in place of this one."""
+        import_module(self._module)
+        return self._primitive.device_kernels[self._backend]
+
+    def __call__(self, /, *args: Any, **static: Any) -> Any:
+        return self.imported()(*args, **static)
 
 
 class Composite(Primitive[P, R]):
@@ -293,7 +315,29 @@ def _register(primitive: Primitive[..., Any]) -> Primitive[..., Any]:
     if primitive.name in _PRIMITIVES:
         raise ValueError(f"primitive {primitive.name!r} is declared twice")
     _PRIMITIVES[primitive.name] = primitive
+    _postpone(primitive)
     return primitive
+
+
+def _postpone(primitive: Primitive[..., Any]) -> None:
+    """Let the kernels of a primitive be imported by their first calls."""
+    for backend, module in _LATER.get(primitive.name, {}).items():
+        later = _LaterKernel(primitive, backend, module)
+        primitive.device_kernels.setdefault(backend, later)
+
+
+def kernels_later(
+    backend: type[Backend], modules: Mapping[str, tuple[str, ...]]
+) -> None:
+    """Declare which modules register kernels for ``backend``, by primitive names.
+
+    A module is imported by the first call of one of its kernels.
+    """
+    for module, names in modules.items():
+        for name in names:
+            _LATER.setdefault(name, {})[backend] = module
+            if name in _PRIMITIVES:
+                _postpone(_PRIMITIVES[name])
 
 
 def primitives() -> dict[str, Primitive[..., Any]]:
@@ -302,7 +346,9 @@ def primitives() -> dict[str, Primitive[..., Any]]:
     Raises:
         TypeError: a primitive has declared neither a gradient nor that it has none.
     """
-    import_module("burn.ops")  # which declares them, and may not be imported yet
+    operations = import_module("burn.ops")
+    for name in dir(operations):
+        getattr(operations, name)  # imports the module that declares it
     for name, primitive in _PRIMITIVES.items():
         if primitive.rule is None and primitive.gradient_reason is None:
             raise TypeError(f"{name} has neither @{name}.vjp nor {name}.no_gradient()")

@@ -6,17 +6,18 @@ No test here measures time: ``python -X importtime -c 'import burn'`` does.
 import ast
 import importlib
 import json
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
 import burn
-from burn import nn, ops
+from burn import Cpu, nn, ops
 from burn.lazy import LazyModule, lazy_names
+from burn.primitive import _PRIMITIVES
 from tests.test_house import PACKAGES, ROOT, parse
 
 #: The files of the runtime that define tensors and devices.
@@ -77,14 +78,12 @@ def typing_imports(path: Path) -> dict[str, str]:
 
 def table(path: Path) -> dict[str, str]:
     """Return the module of each name that is imported when it is first used."""
+    package = ".".join(path.relative_to(ROOT / "runtime").parent.parts)
     tree = ast.parse(path.read_text("utf-8"))
-    constants: dict[str, Any] = {"__name__": "burn"}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            constants[ast.unparse(node.targets[0])] = node.value.value
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     (call,) = (node for node in calls if ast.unparse(node.func) == "lazy_names")
-    names = eval(ast.unparse(call.args[1]), constants)  # literals and constants
+    variables = vars(importlib.import_module(package))
+    names = eval(ast.unparse(call.args[1]), variables)  # literals and constants
     return {name: module for module, group in names.items() for name in group}
 
 
@@ -162,7 +161,10 @@ print([name for name in {names} if not can_import(name)])
 def test_a_generated_module_loads_what_it_names() -> None:
     code = "import sys; sys.path.insert(0, 'tests/golden/loops'); import model"
     modules = modules_after(code)
-    assert {"burn.nn.module", "burn.ops.matmul"} <= modules
+    assert {"burn.nn.module", "burn.ops"} <= modules
+    assert {name for name in modules if name.startswith("burn.ops.")} == {
+        "burn.ops.names"
+    }
     layers = {"burn.nn.linear", "burn.nn.rnn", "burn.nn.transformer", "burn.nn.trees"}
     assert layers & modules_after(f"{code}; model.Net()") == {"burn.nn.linear"}
     assert not {name for name in modules if name.startswith(LATER)}
@@ -193,9 +195,17 @@ def test_functions_keep_their_names_beside_modules() -> None:
     assert run(code) == "function function function"
 
 
+def test_a_call_loads_the_operation_that_it_names() -> None:
+    code = "import burn; burn.ops.erfinv(burn.tensor(0.5))"
+    assert {"burn.ops.special"} == {
+        *("burn.ops.special", "burn.ops.trees", "burn.ops.images", "burn.ops.fold")
+    } & modules_after(code)
+
+
 def test_all_primitives_are_there_when_they_are_asked_for() -> None:
     names = run("from burn.primitive import primitives; print(len(primitives()))")
-    assert int(names) >= len([v for v in vars(ops).values() if hasattr(v, "vjp")])
+    values = (getattr(ops, name) for name in dir(ops))
+    assert int(names) >= len([value for value in values if hasattr(value, "vjp")])
 
 
 @pytest.mark.parametrize(
@@ -211,6 +221,31 @@ def test_kernels_of_the_device_are_there_for_the_first_call(look_up: str) -> Non
         f"print({look_up.replace('1, 1', 'numpy.eye(2), numpy.eye(2)')}.__module__)"
     )
     assert run(code) == "burn.backend.cpu.onednn.kernels.matmul"
+
+
+def test_the_table_of_kernels_is_what_their_modules_register() -> None:
+    package = importlib.import_module("burn.backend.cpu.onednn.kernels")
+    modules = [
+        importlib.import_module(found.name)
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    ]
+    importlib.import_module("burn.ops.fused")
+    registered: dict[str, list[str]] = {}
+    for name, primitive in sorted(_PRIMITIVES.items()):
+        kernel = primitive.device_kernels.get(Cpu)
+        if kernel is not None:
+            registered.setdefault(kernel.__module__, []).append(name)
+    assert {name: list(names) for name, names in package.KERNELS.items()} == registered
+    assert registered.keys() <= {module.__name__ for module in modules}
+
+
+def test_a_call_imports_the_kernels_of_its_operation() -> None:
+    code = "import burn; x = burn.tensor([[1.0]]); x @ x"
+    kernels = "burn.backend.cpu.onednn.kernels"
+    modules = modules_after(code)
+    assert f"{kernels}.matmul" in modules
+    others = ("convolution", "norms", "pooling", "rnn", "resize", "quantization")
+    assert not {f"{kernels}.{name}" for name in others} & modules
 
 
 def test_a_subclass_of_the_device_sees_the_first_call_once() -> None:
@@ -241,9 +276,25 @@ def test_host_constants_need_no_kernels_of_the_device() -> None:
     assert "burn.backend.cpu.onednn.kernels" not in modules
 
 
+def test_two_calls_of_a_compiled_function_import_no_kernel_compiler() -> None:
+    code = (
+        "import burn; from burn import ops; x = burn.tensor([[-1.0, 2.0]])\n"
+        "f = burn.compile(lambda x: (ops.exp(x) + x).sum(-1) / ops.abs(x).sum(-1))\n"
+    )
+    before = modules_after(f"{code}f(x); f(x)")
+    assert "burn.backend.cpu.bind.sequence" in before
+    compiler = {name for name in before if name.startswith("burn.backend.cpu.jit.")}
+    assert compiler == {
+        f"burn.backend.cpu.jit.{name}" for name in ("entries", "policy")
+    }
+    others = ("burn.backend.cpu.blas", "burn.backend.cpu.bind.measuring")
+    assert not {name for name in before if name.startswith((*others, "llvmlite.bind"))}
+
+
 def test_the_first_method_of_a_tensor_imports_operations() -> None:
-    code = "import burn; print((burn.tensor([1]) + 1).item(), type(burn.methods.ops))"
-    assert run(code) == "2 <class 'module'>"
+    code = "import burn; from burn.lazy import LazyModule\n"
+    code += "print((burn.tensor([1]) + 1).item(), type(burn.methods.ops) is LazyModule)"
+    assert run(code) == "2 False"
 
 
 @pytest.mark.parametrize("path", packages_with_lazy_names(), ids=str)

@@ -2,6 +2,8 @@
 
 import pytest
 
+from burn.ops.names import NAMES
+from burn_import.codegen.gate.allowed import public
 from burn_import.codegen.gate.gate import UnsafeSource, check, check_body
 from burn_import.output import header
 
@@ -207,3 +209,10 @@ def test_the_header_is_fixed(lines: str) -> None:
 def test_a_large_module_is_checked_in_time() -> None:
     lines = "".join(f"        x = x + {number}\n" for number in range(20_000))
     check_body(SOURCE.replace(AT, AT + lines).encode())
+
+
+def test_operations_are_allowed_and_helpers_of_their_package_are_not() -> None:
+    names = public()
+    assert names["ops"] == {name for group in NAMES.values() for name in group}
+    assert not {"lazy_names", "public_names", "__getattr__"} & names["nn"]
+    assert {"Linear", "Module", "inference"} <= names["nn"]

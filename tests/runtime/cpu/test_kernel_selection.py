@@ -8,8 +8,8 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.cpu.jit import joining, selection
-from burn.backend.cpu.jit.joining import GENERATED
+from burn.backend.cpu.jit import joining, policy, selection
+from burn.backend.cpu.jit.entries import GENERATED
 from burn.backend.cpu.jit.selection import Candidate, profitable
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding import engine
@@ -113,12 +113,12 @@ def test_without_a_compiler_there_are_none(
         monkeypatch.setitem(sys.modules, "llvmlite", None)
     else:
         monkeypatch.setattr("llvmlite.__version__", installed)
-    selection.has_compiler.cache_clear()
+    policy.has_compiler.cache_clear()
     try:
         with engine.numpy_only():
             assert GENERATED not in kernels(run(chain, normal(3, 8)))
     finally:
-        selection.has_compiler.cache_clear()
+        policy.has_compiler.cache_clear()
 
 
 def test_savings_of_equal_kernels_add_up() -> None:

@@ -137,7 +137,7 @@ class Rules:
 def public() -> dict[str, frozenset[str]]:
     """Return the public names of each imported module."""
     import burn
-    from burn import dtypes, nn, ops
+    from burn import dtypes, lazy, nn, ops
 
     allowed = {
         "burn": {n for n in burn.__all__ if hasattr(dtypes, n)}
@@ -147,7 +147,11 @@ def public() -> dict[str, frozenset[str]]:
     }
     for name, module in (("ops", ops), ("nn", nn)):
         members = inspect.getmembers(module, callable)
-        allowed[name] = {n for n, m in members if not isinstance(m, ModuleType)}
+        allowed[name] = {
+            n
+            for n, m in members
+            if not isinstance(m, ModuleType) and m.__module__ != lazy.__name__
+        }
     return {name: frozenset(names) for name, names in allowed.items()}
 
 

@@ -82,6 +82,8 @@ def test_pyinstaller_has_a_hook() -> None:
     exec((Path(folder) / "hook-burn.py").read_text(), namespace)
     expected = [(str(file), ".") for file in search.library_files()][:1]
     assert namespace["binaries"] == expected
+    kernels = "burn.backend.cpu.onednn.kernels.convolution.convolution"
+    assert kernels in namespace["hiddenimports"]
 
 
 @linux

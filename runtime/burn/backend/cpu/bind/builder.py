@@ -35,7 +35,6 @@ from burn.backend.cpu.bind.memory_orders import wanted_orders
 from burn.backend.cpu.bind.numpy_capture import UntraceableError, plain, unheard
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.bind.workspaces import Workspaces
-from burn.backend.cpu.blas.convolution import KERNELS
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.capture import noted_by
 from burn.backend.cpu.onednn.binding.engine import current
@@ -304,6 +303,8 @@ class Builder:
     def _noted(self, step: Step, kernel: Any, args: list[Any]) -> list[Array] | None:
         """Return the results of a kernel that reports all its calls, or None."""
         if self._session is None and not self._gradients:
+            from burn.backend.cpu.blas.convolution import KERNELS
+
             kernel = KERNELS.get(step.primitive, step.primitive.kernel)
         if kernel is step.primitive.kernel:
             self._sequence.explain("no kernel for oneDNN")

@@ -6,7 +6,7 @@ from typing import Any
 from burn.backend.cpu.bind.finite import NotFiniteError
 from burn.backend.cpu.bind.program import Program
 from burn.backend.cpu.device import Cpu
-from burn.backend.cpu.jit.selection import KernelPolicy, has_compiler
+from burn.backend.cpu.jit.policy import KernelPolicy, has_compiler
 from burn.backend.cpu.onednn.binding.engine import current, drop_packed, no_gain
 from burn.plan import passes
 from burn.plan.executable import Executable, Plan

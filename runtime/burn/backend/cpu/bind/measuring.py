@@ -9,8 +9,8 @@ from burn.backend.cpu.bind.finite import expect_numbers
 from burn.backend.cpu.bind.magnitudes import expect_few_within, expect_within
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.jit.calls import read
-from burn.backend.cpu.jit.joining import GENERATED, Entry
-from burn.backend.cpu.jit.selection import KernelPolicy
+from burn.backend.cpu.jit.entries import GENERATED, Entry
+from burn.backend.cpu.jit.policy import KernelPolicy
 from burn.backend.cpu.onednn.binding.engine import current
 
 if TYPE_CHECKING:

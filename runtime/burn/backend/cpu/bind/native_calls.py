@@ -1,6 +1,6 @@
 """Calls of a plan, of one NumPy function or a whole kernel, as machine code."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,14 +14,16 @@ from burn.backend.cpu.jit.batches import Batch
 from burn.backend.cpu.jit.casts import truncated
 from burn.backend.cpu.jit.checks import within
 from burn.backend.cpu.jit.distinct import distinct
+from burn.backend.cpu.jit.entries import GENERATED, Entry, Free, batches
 from burn.backend.cpu.jit.indexed import COMBINE, Place, gathered, scattered, taken
-from burn.backend.cpu.jit.joining import GENERATED, Entry, Single
+from burn.backend.cpu.jit.joining import Single, joined
+from burn.backend.cpu.jit.policy import KernelPolicy
 from burn.backend.cpu.jit.products import multiplied
 from burn.backend.cpu.jit.sampled import sampled
 from burn.backend.cpu.jit.searches import extreme, nonzero
 from burn.backend.cpu.jit.selection import LEAST_TOGETHER
 from burn.backend.cpu.jit.source import Kernel
-from burn.backend.cpu.jit.suppression import suppressed
+from burn.backend.cpu.jit.suppression import generated_kernel, suppressed
 from burn.ops.support import Array
 
 #: Nanoseconds that a call of machine code takes from Python.
@@ -30,6 +32,17 @@ _CALL = 450
 _CHECK, _COPY, _INDEX, _SEARCH, _PRODUCT = 1_000, 600, 1_300, 2_000, 1_300
 _STEPS = {"gather_sum": 20_000, "nonzero": 5_000, "unique": 20_000}
 _STEPS["non_max_suppression"] = 40_000
+
+
+def as_machine_code(
+    entries: list[Entry], frees: list[Free], policy: KernelPolicy
+) -> tuple[list[Entry], list[Any]]:
+    """Return the calls, with those of NumPy replaced by generated kernels.
+
+    The second result must live as long as the calls.
+    """
+    entries, owned = joined(entries, frees, policy, single)
+    return list(map(_with_generated_kernel, entries)), owned
 
 
 def single(call: Callable[[], Any]) -> Single | None:
@@ -42,6 +55,17 @@ def single(call: Callable[[], Any]) -> Single | None:
     else:
         return None
     return None if kernel is None else Single(kernel, time)
+
+
+def _with_generated_kernel(entry: Entry) -> Entry:
+    """Return an entry that calls a generated kernel as a whole, if there is one."""
+    call = entry.call
+    if type(call) is not StepCall:
+        return entry
+    kernel = generated_kernel(call.step.primitive, call.args)
+    if kernel is None:
+        return entry
+    return entry._replace(call=call.with_kernel(kernel), kernel=GENERATED)
 
 
 def _of_step(call: StepCall) -> Kernel | None:
@@ -136,20 +160,6 @@ def are_worth_batches(entries: list[Entry]) -> bool:
         return True
     saved = sum(_CALL * (len(each) - 1) for each in batches(entries, True))
     return saved >= LEAST_TOGETHER
-
-
-def batches(entries: list[Entry], is_batching: bool) -> Iterator[list[Entry]]:
-    """Yield the calls in order; those of machine code with their neighbors if
-    ``is_batching``.
-    """
-    run: list[Entry] = []
-    for entry in entries:
-        if run and not (is_batching and entry.native and run[-1].native):
-            yield run
-            run = []
-        run.append(entry)
-    if run:
-        yield run
 
 
 def batch(entries: list[Entry]) -> Batch:

@@ -13,10 +13,9 @@ from burn.backend.cpu.bind.donated_buffers import WRITING, commit
 from burn.backend.cpu.bind.finite import NotFiniteError, is_finite
 from burn.backend.cpu.bind.heap import trim_heap
 from burn.backend.cpu.bind.inputs import Setter
-from burn.backend.cpu.bind.measuring import measure_calls
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.device import Cpu
-from burn.backend.cpu.jit.selection import KernelPolicy, held_bytes
+from burn.backend.cpu.jit.policy import KernelPolicy, held_bytes
 from burn.backend.cpu.onednn.binding.engine import LARGE, current, forks
 from burn.box import Box, Parameter, changes
 from burn.ops.support import Array
@@ -69,6 +68,8 @@ class _Node:
             join = sequence.join if is_asked else sequence.join_later
             join(self.policy)
         if self.profiler is not None:
+            from burn.backend.cpu.bind.measuring import measure_calls
+
             measure_calls(sequence, self.profiler, self.policy)
         return sequence
 

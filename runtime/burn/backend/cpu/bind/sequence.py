@@ -7,18 +7,9 @@ from functools import partial
 from operator import call
 from typing import Any
 
-from burn.backend.cpu.bind.calls import StepCall
-from burn.backend.cpu.bind.native_calls import (
-    are_worth_batches,
-    batch,
-    batches,
-    single,
-)
 from burn.backend.cpu.bind.numpy_capture import UntraceableError
-from burn.backend.cpu.jit.groups import Free
-from burn.backend.cpu.jit.joining import GENERATED, Entry, joined
-from burn.backend.cpu.jit.selection import KernelPolicy
-from burn.backend.cpu.jit.suppression import generated_kernel
+from burn.backend.cpu.jit.entries import Entry, Free, batches
+from burn.backend.cpu.jit.policy import KernelPolicy
 from burn.backend.cpu.onednn.binding.api import OneDnnError
 from burn.backend.cpu.onednn.binding.engine import current
 from burn.backend.cpu.onednn.binding.prepared import Fixed
@@ -43,7 +34,8 @@ class Sequence:
         self._frees: list[Free] = []
         self._steps: tuple[Step | Read, ...] = ()
         self._pending = KernelPolicy.NONE
-        self._is_batching = False
+        #: Makes one call of several, where that saves time.
+        self._batch: Callable[[list[Entry]], Callable[[], Any]] | None = None
         #: The reasons why oneDNN does not compute steps, by the step's id.
         self.reasons: dict[int, str] = {}
 
@@ -99,17 +91,22 @@ class Sequence:
 
     def join(self, policy: KernelPolicy) -> None:
         """Replace NumPy calls by generated kernels."""
+        from burn.backend.cpu.bind.native_calls import (
+            are_worth_batches,
+            as_machine_code,
+            batch,
+        )
+
         self._pending = KernelPolicy.NONE
-        self._calls, owned = joined(self._calls, self._frees, policy, single)
-        self._calls = list(map(_with_generated_kernel, self._calls))
+        self._calls, owned = as_machine_code(self._calls, self._frees, policy)
         self.owned += owned
-        self._is_batching = are_worth_batches(self._calls)
+        self._batch = batch if are_worth_batches(self._calls) else None
 
     def join_later(self, policy: KernelPolicy) -> None:
         """Replace NumPy calls by generated kernels when the calls are first repeated.
 
-        Loading LLVM takes longer than all else of binding a small model, which a
-        process that computes once or twice need not wait for.
+        Loading the compiler and LLVM takes longer than all else of binding a small
+        model, which a process that computes once or twice need not wait for.
         """
         self._pending = policy
 
@@ -152,29 +149,18 @@ class Sequence:
             groups[-1][1].append(function)
 
         alone_now = False
-        for entries in batches(self._calls, self._is_batching):
+        for entries in batches(self._calls, self._batch is not None):
             alone = next((e.alone for e in entries if e.alone is not None), None)
             if alone is not None and alone != alone_now:
                 append(True, _threads(alone))
                 alone_now = alone
-            if len(entries) > 1:
-                append(False, batch(entries))
+            if self._batch is not None and len(entries) > 1:
+                append(False, self._batch(entries))
             else:
                 append(alone is not None, entries[0].call)
         if alone_now:
             append(True, _threads(False))
         return [(engine, tuple(calls)) for engine, calls in groups]
-
-
-def _with_generated_kernel(entry: Entry) -> Entry:
-    """Return an entry that calls a generated kernel as a whole, if there is one."""
-    call = entry.call
-    if type(call) is not StepCall:
-        return entry
-    kernel = generated_kernel(call.step.primitive, call.args)
-    if kernel is None:
-        return entry
-    return entry._replace(call=call.with_kernel(kernel), kernel=GENERATED)
 
 
 def _threads(alone: bool) -> Callable[[], Any]:

@@ -10,7 +10,8 @@ from ctypes import CFUNCTYPE, PYFUNCTYPE, addressof, c_int, c_size_t, c_void_p, 
 from functools import partial
 from typing import Any
 
-from burn.backend.cpu.jit.machine import Machine, Native, machine
+from burn.backend.cpu.jit.entries import Native
+from burn.backend.cpu.jit.machine import Machine, machine
 from burn.backend.cpu.onednn.binding.api import OneDnnError
 from burn.backend.cpu.onednn.binding.engine import loaded
 

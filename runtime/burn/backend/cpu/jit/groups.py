@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from burn.backend.cpu.jit.calls import COPY, KernelCall
+from burn.backend.cpu.jit.entries import Free
 from burn.backend.cpu.jit.functions import result_of
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.support import Array
@@ -54,14 +55,6 @@ class Store(NamedTuple):
 
     place: Place
     value: LoopValue
-
-
-class Free(NamedTuple):
-    """Memory from ``low`` to ``high`` that is dead after a number of calls."""
-
-    calls: int
-    low: int
-    high: int
 
 
 @dataclass

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 from burn.backend.cpu.jit.batches import native_primitive
 from burn.backend.cpu.jit.calls import Operations, read
-from burn.backend.cpu.jit.groups import CALLS, Free, Frees, Group
+from burn.backend.cpu.jit.entries import GENERATED, Entry, Free, Native
+from burn.backend.cpu.jit.groups import CALLS, Frees, Group
 from burn.backend.cpu.jit.loops import UnwritableError
-from burn.backend.cpu.jit.machine import Native, machine
+from burn.backend.cpu.jit.machine import machine
+from burn.backend.cpu.jit.policy import KernelPolicy
 from burn.backend.cpu.jit.selection import (
     Candidate,
-    KernelPolicy,
     beside_others,
     can_pay,
     numpy_time,
@@ -19,25 +20,6 @@ from burn.backend.cpu.jit.selection import (
     saved_time,
 )
 from burn.backend.cpu.jit.source import Kernel, written
-from burn.plan.plan_ir import Read, Step
-
-#: The kernel of an entry that a generated kernel makes.
-GENERATED = "generated"
-
-
-class Entry(NamedTuple):
-    """A call of a plan, and the plan steps it belongs to.
-
-    ``alone`` is None for a call that is not oneDNN's, else whether it is
-    single-threaded. ``kernel`` is oneDNN's name of its code, or :data:`GENERATED`.
-    ``native`` is what machine code can call instead.
-    """
-
-    alone: bool | None
-    call: Callable[[], Any]
-    steps: tuple[Step | Read, ...] = ()
-    kernel: str = ""
-    native: Native | None = None
 
 
 class Single(NamedTuple):

@@ -6,6 +6,7 @@ from ctypes import PYFUNCTYPE, addressof, c_int, c_size_t, c_uint, c_void_p, cas
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from burn.backend.cpu.jit.entries import Native
 from burn.backend.cpu.jit.selection import SHARED
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.engine import loaded
@@ -25,16 +26,6 @@ class Code(NamedTuple):
 
     whole: int
     shared: int
-
-
-class Native(NamedTuple):
-    """A function of machine code and its arguments.
-
-    Its status is 0, unless calls of Python have to be made instead.
-    """
-
-    function: int
-    args: tuple[int, ...]
 
 
 class NativeCall(NamedTuple):

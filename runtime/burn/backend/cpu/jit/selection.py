@@ -2,8 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from enum import Enum, auto
-from functools import cache
 from itertools import groupby
 from math import prod
 from typing import NamedTuple
@@ -20,9 +18,6 @@ LEAST_TOGETHER = 1_250
 LEAST_SAVED = 500
 #: The maximum number of kernels of a sequence of calls: their compilation takes 1.6 s.
 MOST_KERNELS = 64
-#: The bytes of dead values that are held back for kernels at most, and those that
-#: kernels of small plans may hold if they are not asked for.
-MOST_HELD, LEAST_HELD = 64 << 20, 1 << 19
 #: A kernel of less work (in additions) is done by one thread.
 SHARED = 400_000
 # Of more work (in additions) one function of NumPy's takes no longer than a kernel, and
@@ -33,21 +28,6 @@ _NUMPY_CALL, _KERNEL_CALL = 550, 450
 #: Nanoseconds of an addition of two elements by NumPy, and of a unit of a kernel's
 #: work: NumPy reads and writes memory for each function.
 _NUMPY_ELEMENT, _KERNEL_ELEMENT = 0.25, 0.05
-#: The first version of llvmlite with LLVM's new pass builder.
-_OLDEST = (0, 45)
-
-
-class KernelPolicy(Enum):
-    """Which NumPy calls become generated kernels."""
-
-    NONE = auto()
-    #: Those whose estimated saving pays for the compilation.
-    PROFITABLE = auto()
-    ALL = auto()
-
-    @property
-    def is_generating(self) -> bool:
-        return self is not KernelPolicy.NONE
 
 
 class Candidate(NamedTuple):
@@ -57,25 +37,6 @@ class Candidate(NamedTuple):
     end: int
     kernel: Kernel
     saved: float
-
-
-@cache
-def has_compiler() -> bool:
-    """Return whether a version of llvmlite that generated kernels support is
-    installed.
-    """
-    try:
-        from llvmlite import __version__  # quicker than importlib.metadata
-    except ImportError:
-        return False
-    return tuple(map(int, __version__.split(".")[:2])) >= _OLDEST
-
-
-def held_bytes(policy: KernelPolicy, peak: int) -> int:
-    """Return how much memory a plan of ``peak`` bytes holds back for fused kernels."""
-    if policy is KernelPolicy.PROFITABLE:
-        return min(max(peak, LEAST_HELD), MOST_HELD)
-    return MOST_HELD if policy is KernelPolicy.ALL else 0
 
 
 def can_pay(times: Iterable[float | None]) -> bool:

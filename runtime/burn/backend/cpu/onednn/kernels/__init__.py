@@ -1,27 +1,44 @@
-"""oneDNN kernels, registered on primitives at import."""
+"""oneDNN kernels, whose modules register them on primitives.
 
-from burn.backend.cpu.onednn.kernels import (
-    casting as casting,
-    chains as chains,
-    columns as columns,
-    einsum as einsum,
-    elementwise as elementwise,
-    matmul as matmul,
-    pointwise as pointwise,
-    pointwise_grad as pointwise_grad,
-    pooling as pooling,
-    pooling_grad as pooling_grad,
-    resize as resize,
-    rows as rows,
-)
-from burn.backend.cpu.onednn.kernels.convolution import convolution as convolution
-from burn.backend.cpu.onednn.kernels.norms import (
-    group_norm as group_norm,
-    normalization as normalization,
-    normalization_grad as normalization_grad,
-)
-from burn.backend.cpu.onednn.kernels.quantization import (
-    quantized_layers as quantized_layers,
-    rounding as rounding,
-)
-from burn.backend.cpu.onednn.kernels.rnn import recurrent as recurrent
+Each is imported by the first call of one of its kernels.
+"""
+
+from burn.backend.cpu.device import Cpu
+from burn.primitive import kernels_later
+
+#: The names of primitives by the module with their kernels.
+KERNELS = {
+    f"{__name__}.{module}": tuple(names.split())
+    for module, names in {
+        "casting": "cast",
+        "chains": "chained",
+        "columns": "sum sum_to",
+        "convolution.convolution": (
+            "conv conv_grads conv_then conv_transpose conv_weight_grad"
+        ),
+        "einsum": "einsum",
+        "elementwise": "add clip div mul relu sub",
+        "matmul": "linear linear_then matmul matmul_then",
+        "norms.group_norm": "group_norm group_norm_then",
+        "norms.normalization": (
+            "batch_norm batch_norm_then layer_norm log_softmax masked_softmax softmax"
+        ),
+        "norms.normalization_grad": (
+            "batch_norm_grad batch_norm_train layer_norm_grad softmax_grad"
+        ),
+        "pointwise": (
+            "celu elu gelu hard_sigmoid hard_swish leaky_relu mish prelu selu sigmoid "
+            "silu softplus tanh"
+        ),
+        "pointwise_grad": "gelu_grad relu_grad",
+        "pooling": "avg_pool max_pool mean",
+        "pooling_grad": "max_pool_with_places window_argmax window_scatter",
+        "quantization.quantized_layers": "conv_of_integers linear_of_integers",
+        "quantization.rounding": "from_integers to_integers",
+        "resize": "resize",
+        "rnn.recurrent": "gru gru_grad lstm lstm_grad rnn rnn_grad",
+        "rows": "getitem_grad rows_added take_grad update_slice",
+    }.items()
+}
+
+kernels_later(Cpu, KERNELS)

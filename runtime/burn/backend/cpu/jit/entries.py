@@ -1,0 +1,56 @@
+"""The calls of a plan, before some of them are replaced by generated kernels."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from burn.plan.plan_ir import Read, Step
+
+#: The kernel of an entry that a generated kernel makes.
+GENERATED = "generated"
+
+
+class Native(NamedTuple):
+    """A function of machine code and its arguments.
+
+    Its status is 0, unless calls of Python have to be made instead.
+    """
+
+    function: int
+    args: tuple[int, ...]
+
+
+class Entry(NamedTuple):
+    """A call of a plan, and the plan steps it belongs to.
+
+    ``alone`` is None for a call that is not oneDNN's, else whether it is
+    single-threaded. ``kernel`` is oneDNN's name of its code, or :data:`GENERATED`.
+    ``native`` is what machine code can call instead.
+    """
+
+    alone: bool | None
+    call: Callable[[], Any]
+    steps: tuple[Step | Read, ...] = ()
+    kernel: str = ""
+    native: Native | None = None
+
+
+class Free(NamedTuple):
+    """Memory from ``low`` to ``high`` that is dead after a number of calls."""
+
+    calls: int
+    low: int
+    high: int
+
+
+def batches(entries: list[Entry], is_batching: bool) -> Iterator[list[Entry]]:
+    """Yield the calls in order; those of machine code with their neighbors if
+    ``is_batching``.
+    """
+    run: list[Entry] = []
+    for entry in entries:
+        if run and not (is_batching and entry.native and run[-1].native):
+            yield run
+            run = []
+        run.append(entry)
+    if run:
+        yield run
