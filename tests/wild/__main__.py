@@ -16,7 +16,9 @@ from tests.wild.results import OUTCOMES, Row, read_rows, trim_partial_line
 ROOT = Path(__file__).parent.parent.parent
 #: The folder of the recorded results, which are part of the project.
 RECORDED = Path(__file__).parent
-#: Variables that libraries read when they are imported: threads and network.
+CUDA_EXAMINATION = "tests.wild.cuda:CudaExamination"
+#: Variables that libraries read when they are imported: threads and network. PyTorch
+#: sees no device, and does not initialize CUDA, which forked processes could not use.
 ENVIRONMENT = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -24,6 +26,7 @@ ENVIRONMENT = {
     "TRANSFORMERS_VERBOSITY": "error",
     "TOKENIZERS_PARALLELIZM": "false",
     "CUDA_VISIBLE_DEVICES": "",
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
 }
 
 
@@ -46,6 +49,9 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         metavar="RESULTS",
         help="results of other runs; files that are right there are skipped",
+    )
+    run.add_argument(
+        "--cuda", action="store_true", help="repeat the calls on the CUDA device"
     )
     for command in (run, commands.add_parser("list", help="print the tasks")):
         command.add_argument("--only", action="append", help="pattern of LIBRARY/NAME")
@@ -92,7 +98,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.jobs > 1:
         names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
         os.environ.update(dict.fromkeys(names, "1"))
-    from tests.wild.pool import Limits, run_tasks, warm_up
+    from tests.wild.pool import EXAMINATION, Limits, run_tasks, warm_up
     from tests.wild.versions import installed_versions
 
     tasks = chosen_tasks(options)
@@ -116,7 +122,10 @@ def _run(options: argparse.Namespace) -> None:
             counts[row.outcome] += 1
             print(_line(row, sum(counts.values()), len(waiting)), flush=True)
 
-        run_tasks(waiting, options.jobs, limits, report, options.time_budget)
+        run_tasks(
+            *(waiting, options.jobs, limits, report, options.time_budget),
+            CUDA_EXAMINATION if options.cuda else EXAMINATION,
+        )
     print(", ".join(f"{name}: {n}" for name, n in counts.items() if n))
 
 
@@ -153,7 +162,9 @@ def _line(row: Row, number: int, total: int) -> str:
     seconds = sum(row.seconds.values())
     cause = row.cause.splitlines()[0][:150] if row.cause else ""
     gradient = f", gradients {row.gradient[:100]}" if row.gradient else ""
-    text = f"[{number}/{total}] {row.key}: {row.outcome}{gradient} ({seconds:.1f} s)"
+    cuda = f", CUDA {row.cuda[:150]}" if row.cuda else ""
+    outcome = f"{row.outcome}{gradient}{cuda}"
+    text = f"[{number}/{total}] {row.key}: {outcome} ({seconds:.1f} s)"
     return f"{text} {row.stage}: {cause}" if row.outcome != "right" else text
 
 

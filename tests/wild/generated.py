@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,13 +21,17 @@ from tests.wild.torch_results import STEP, output_weights
 
 @dataclass(frozen=True)
 class Generated:
-    """The class of a generated module, whose record lies beside its source."""
+    """The class of a generated module, whose record lies beside its source.
+
+    ``backend`` is where it is loaded, called and differentiated.
+    """
 
     kind: Any
+    backend: Any = field(default_factory=burn.Cpu)
 
     def load(self, backend: Any = None) -> Any:
-        """Return an instance with the weights of the record."""
-        return self.kind.load() if backend is None else self.kind.load(backend=backend)
+        """Return an instance with the weights of the record, on ``self.backend``."""
+        return self.kind.load(backend=backend or self.backend)
 
     def call(self, model: Any, arrays: Sequence[Array]) -> list[Array]:
         """Return the results of ``model`` for ``arrays`` as arrays."""
@@ -38,12 +42,12 @@ class Generated:
         expected = len(parameters) - 1
         if expected != len(arrays):
             raise TypeError(f"expected {len(arrays)} parameters, got {expected}")
-        result = model(*map(burn.tensor, arrays))
+        result = model(*(burn.tensor(array, self.backend) for array in arrays))
         return list(result) if isinstance(result, tuple) else [result]
 
     def gradients(self, arrays: Sequence[Array]) -> dict[str, Array]:
         """Return the gradients of the scalar of ``torch_results.gradients`` by key."""
-        model = self.load(burn.Autodiff(burn.Cpu()))
+        model = self.load(burn.Autodiff(self.backend))
         keep_statistics(model)
         gradients = self._scalar(model, arrays).backward()
         boxes = [(k, b) for k, b in model.boxes() if isinstance(b, burn.Parameter)]
@@ -70,7 +74,7 @@ class Generated:
         for position, tensor in enumerate(self._outputs(model, arrays)):
             if is_float(tensor.dtype):
                 weights = output_weights(position, tensor.shape)
-                factors = burn.tensor(weights.astype(tensor.dtype))
+                factors = burn.tensor(weights.astype(tensor.dtype), self.backend)
                 terms.append((tensor * factors).sum())
         return sum(terms[1:], terms[0])
 

@@ -26,6 +26,8 @@ from tests.wild.results import Row, row_from_json
 if TYPE_CHECKING:
     from tests.wild.examine import Examination
 
+#: The module and the class that examine a task.
+EXAMINATION = "tests.wild.examine:Examination"
 #: Modules that nearly every task needs, imported before the first fork.
 WARM_MODULES = (
     *("torch", "torch.export", "torch.onnx", "onnx", "onnxruntime", "black", "jinja2"),
@@ -93,7 +95,7 @@ def run_tasks(
     limits: Limits,
     report: Callable[[Row], None],
     budget: float | None = None,
-    examination: str = "tests.wild.examine:Examination",
+    examination: str = EXAMINATION,
 ) -> None:
     """Run ``tasks`` in ``jobs`` processes at a time and report a row for each.
 

@@ -57,6 +57,9 @@ class Row:
     gradient_count: int = 0
     gradient_rounding: float | None = None
     gradient64_error: float | None = None
+    cuda: str = ""
+    cuda_error: float | None = None
+    cuda_gradient_error: float | None = None
     missing_keys: list[str] = field(default_factory=list)
     extra_keys: list[str] = field(default_factory=list)
     changed_keys: list[str] = field(default_factory=list)

@@ -1,6 +1,6 @@
 """All cases."""
 
-from tests.importer.aten import changes, in_place, more, rest
+from tests.importer.aten import changes, in_place, more, overloads, rest
 from tests.importer.aten.complex import complex_numbers, fourier, spectrograms
 from tests.importer.aten.linalg import linear_systems, matmul
 from tests.importer.aten.math import (
@@ -52,6 +52,7 @@ CASES = (
     *matmul.CASES,
     *more.CASES,
     *norm.CASES,
+    *overloads.CASES,
     *ordering.CASES,
     *parts.CASES,
     *pool.CASES,

@@ -14,7 +14,7 @@ from tests.importer.aten import families, page
 NAMES = json.loads(Path(__file__).with_name("names.json").read_text("utf-8"))
 
 
-@pytest.mark.parametrize("kind", ["core", "exported"])
+@pytest.mark.parametrize("kind", ["core", "exported", "overloads"])
 def test_every_operator_has_a_rule_or_a_reason(kind: str) -> None:
     names = {*RULES, *COMPLEX, *UNSUPPORTED}
     assert [name for name in NAMES[kind] if name not in names] == []

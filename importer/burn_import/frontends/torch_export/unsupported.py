@@ -19,6 +19,10 @@ REASONS: Mapping[str, str] = {
     "no primitive computes this loss": """
         aten._ctc_loss.Tensor aten._ctc_loss.default aten.ctc_loss.IntList
         aten.ctc_loss.Tensor""",
+    "condition numbers are computed by norm 2 alone": "aten.linalg_cond.p_str",
+    "the bound of random integers is expected as a number": "aten.randint_like.Tensor",
+    "where its parts end is expected as numbers": """
+        aten.tensor_split.tensor_indices_or_sections""",
     "its windows are random": """
         aten.fractional_max_pool2d.default aten.fractional_max_pool3d.default""",
     "sparse tensors are not supported": """

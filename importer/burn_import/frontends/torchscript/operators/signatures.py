@@ -55,6 +55,8 @@ _SCHEMAS: Mapping[str, str] = {
     "sort.stable": "self",
     "argsort.default": "self dim descending",
     "argsort.stable": "self",
+    "linalg_pinv.atol_rtol_tensor": "self",
+    "linalg_matrix_rank.atol_rtol_tensor": "input",
     "tensor_split.sections": "self sections:number dim",
     "tensor_split.indices": "self indices:list dim",
     "repeat_interleave.self_int": "self repeats:number dim",
@@ -91,6 +93,9 @@ _SCHEMAS: Mapping[str, str] = {
     "reshape.default": "self shape",
     "bmm.default": "self mat2",
     "mm.default": "self mat2",
+    "polygamma_.default": "self n",
+    "bmm.dtype": "self mat2 out_dtype:number",
+    "mm.dtype": "self mat2 out_dtype:number",
 }
 #: Overloads with the rule of another name.
 _SAME: Mapping[str, str] = {

@@ -57,7 +57,7 @@ def _joint(value: Any, graph: Graph) -> _Joint | None:
     maker = graph.maker.get(value.place) if type(value) is Slot else None
     if not isinstance(maker, Step) or maker.primitive is not concat:
         return None
-    parts, axis = (*maker.args, maker.static.get("axis"))[:2]
+    parts, axis = (*maker.args, maker.static.get("axis", 0))[:2]
     if len(maker.shapes[0]) != 4 or axis % 4 != 2 or len(parts) != 2:
         return None
     shape = graph.known(parts[0])[0]
@@ -120,7 +120,7 @@ def _entry(step: Step, graph: Graph, keys: dict[int, Any]) -> Step | None:
 def _turn(value: Any, graph: Graph) -> _Turn | None:
     """Return the operands if ``value`` is computed like :func:`rotary_embedding`."""
     joint = _maker(value, concat, graph)
-    if joint is None or (*joint.args, joint.static.get("axis"))[1] not in (-1, 3):
+    if joint is None or (*joint.args, joint.static.get("axis", 0))[1] not in (-1, 3):
         return None
     if len(joint.args[0]) != 2:
         return None

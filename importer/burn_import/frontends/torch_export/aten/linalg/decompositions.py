@@ -116,6 +116,13 @@ def by_matrix(g: Builder, tolerance: Value) -> Value:
     return g.op("Unsqueeze", x, [-1]) if tolerance.rank else x
 
 
+@rule("aten.linalg_pinv.rcond_tensor")
+def pinv_by_condition(
+    g: Builder, self: Value, rcond: Value, hermitian: bool = False
+) -> Value:
+    return pinv_by_tensors(g, self, rtol=rcond)
+
+
 @rule("aten.linalg_qr.default")
 def qr(g: Builder, A: Value, mode: str = "reduced") -> tuple[Value, ...]:  # noqa: N803
     if mode not in ("reduced", "complete"):
@@ -194,9 +201,25 @@ def matrix_rank_by_tensors(
     rtol: Value | None = None,
     hermitian: bool = False,
 ) -> Value:
-    if atol is not None or rtol is not None:
-        raise UnsupportedModel("expected tolerances that are numbers, got tensors")
-    return matrix_rank(g, input)
+    if atol is None and rtol is None:
+        return matrix_rank(g, input)
+    if rtol is None:
+        raise UnsupportedModel("expected rtol beside atol, got None")
+    of = g.at(input.dtype)
+    values = svdvals(of, input)
+    bound = of.op("Mul", of.op("ReduceMax", values, [-1]), by_matrix(of, rtol))
+    if atol is not None:
+        bound = of.op("Max", bound, by_matrix(of, atol))
+    above = g.at(BOOL).op("Greater", values, bound)
+    return g.op("ReduceSum", g.at(INT64).cast(above), [-1], keepdims=0)
+
+
+@rule("aten.linalg_matrix_rank.tol_tensor")
+def matrix_rank_by_tolerances(
+    g: Builder, input: Value, tol: Value, hermitian: bool = False
+) -> Value:
+    none = g.at(tol.dtype).constant(0)
+    return matrix_rank_by_tensors(g, input, atol=tol, rtol=none)
 
 
 def _precision(x: Value) -> float:

@@ -25,7 +25,7 @@ def linear(g: Builder, input: Value, weight: Value, bias: Value | None = None) -
 
 @rule("aten.matmul.default", "aten.mm.default", "aten.bmm.default")
 @rule("aten.dot.default", "aten.vdot.default", "aten.mv.default")
-@rule("aten.linalg_matmul.default")
+@rule("aten.linalg_matmul.default", "aten.mm.dtype", "aten.bmm.dtype")
 def matmul(
     g: Builder,
     self: Value,
@@ -33,7 +33,9 @@ def matmul(
     mat2: Value | None = None,
     tensor: Value | None = None,
     vec: Value | None = None,
+    out_dtype: Any = None,
 ) -> Value:
+    """Return a product of matrices, whose operands are cast to the result's dtype."""
     return g.op("MatMul", *g.floats(self, other or mat2 or tensor or vec))
 
 
@@ -45,16 +47,30 @@ def added(g: Builder, self: Value, term: Value, beta: Operand, alpha: Operand) -
     return g.op("Add", product, times(g, g.cast(self), beta))
 
 
-@rule("aten.addmm.default")
+@rule("aten.addmm.default", "aten.addmm.dtype")
 def addmm(
-    g: Builder, self: Value, mat1: Value, mat2: Value, beta: Any = 1, alpha: Any = 1
+    g: Builder,
+    self: Value,
+    mat1: Value,
+    mat2: Value,
+    out_dtype: Any = None,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
 ) -> Value:
     return added(g, self, g.op("MatMul", *g.floats(mat1, mat2)), beta, alpha)
 
 
-@rule("aten.baddbmm.default")
+@rule("aten.baddbmm.default", "aten.baddbmm.dtype")
 def baddbmm(
-    g: Builder, self: Value, batch1: Value, batch2: Value, beta: Any = 1, alpha: Any = 1
+    g: Builder,
+    self: Value,
+    batch1: Value,
+    batch2: Value,
+    out_dtype: Any = None,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
 ) -> Value:
     return added(g, self, g.op("MatMul", *g.floats(batch1, batch2)), beta, alpha)
 

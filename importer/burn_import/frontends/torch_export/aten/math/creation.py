@@ -145,7 +145,10 @@ def scalar_tensor(g: Builder, s: Operand, dtype: Any = None) -> Value:
     return g.cast(s)
 
 
-@rule("aten.linspace.default")
+@rule(
+    *("aten.linspace.default", "aten.linspace.Tensor_Tensor"),
+    *("aten.linspace.Tensor_Scalar", "aten.linspace.Scalar_Tensor"),
+)
 def linspace(
     g: Builder, start: Operand, end: Operand, steps: int | Value, dtype: Any = None
 ) -> Value:
@@ -161,7 +164,10 @@ def linspace(
     return g.cast(of.op("Add", of.op("Mul", line, step), first))
 
 
-@rule("aten.logspace.default")
+@rule(
+    *("aten.logspace.default", "aten.logspace.Tensor_Tensor"),
+    *("aten.logspace.Tensor_Scalar", "aten.logspace.Scalar_Tensor"),
+)
 def logspace(
     g: Builder,
     start: Operand,

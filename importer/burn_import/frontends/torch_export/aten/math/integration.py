@@ -55,14 +55,18 @@ def _neighbors(g: Builder, x: Value, dim: int) -> tuple[Value, Value]:
 
 @rule("aten.gradient.scalarint", "aten.gradient.scalararray", "aten.gradient.array")
 @rule("aten.gradient.scalarrayint", "aten.gradient.scalarrayarray")
+@rule("aten.gradient.tensorarrayint", "aten.gradient.tensorarray")
 def gradient(
     g: Builder,
     self: Value,
-    spacing: float | Sequence[float] | None = None,
+    spacing: float | Sequence[Operand] | None = None,
     dim: int | Sequence[int] | None = None,
     edge_order: int = 1,
 ) -> list[Value]:
-    """Return the derivatives along axes by central differences."""
+    """Return the derivatives along axes by central differences.
+
+    ``spacing`` is the distance of neighbors, or the coordinates along each axis.
+    """
     if edge_order != 1:
         raise UnsupportedModel(f"gradient: expected edge_order 1, got {edge_order}")
     x = g.cast(self)
@@ -78,8 +82,10 @@ def as_tuple(numbers: Any) -> tuple[Any, ...]:
     return tuple(numbers) if isinstance(numbers, Sequence) else (numbers,)
 
 
-def _derivative(g: Builder, x: Value, axis: int, step: float) -> Value:
+def _derivative(g: Builder, x: Value, axis: int, step: Operand) -> Value:
     """Return central differences, and one-sided ones at both ends."""
+    if isinstance(step, Value):
+        return _derivative_at(g, x, axis, step)
 
     def part(start: int, end: int) -> Value:
         return g.op("Slice", x, [start], [end], [axis])
@@ -89,3 +95,20 @@ def _derivative(g: Builder, x: Value, axis: int, step: float) -> Value:
     last = g.op("Sub", part(-1, 2**63 - 1), part(-2, -1))
     differences = g.op("Concat", first, inner, last, axis=axis)
     return differences if step == 1 else g.op("Div", differences, step)
+
+
+def _derivative_at(g: Builder, x: Value, axis: int, coordinates: Value) -> Value:
+    """Return the derivative where neighbors have unequal distances.
+
+    Between the ends it is the mean of the slopes on both sides, each weighted by the
+    distance on the other side.
+    """
+    gaps = _spacing(g, x, coordinates, axis)
+    slopes = g.op("Div", g.op("Sub", *reversed(_neighbors(g, x, axis))), gaps)
+    before, after = _neighbors(g, gaps, axis - x.rank)
+    left, right = _neighbors(g, slopes, axis)
+    sum_ = g.op("Add", g.op("Mul", left, after), g.op("Mul", right, before))
+    inner = g.op("Div", sum_, g.op("Add", before, after))
+    first = g.op("Slice", slopes, [0], [1], [axis])
+    last = g.op("Slice", slopes, [-1], [2**63 - 1], [axis])
+    return g.op("Concat", first, inner, last, axis=axis)

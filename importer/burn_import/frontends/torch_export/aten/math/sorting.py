@@ -187,11 +187,11 @@ def diff(
     return x
 
 
-@rule("aten.searchsorted.Tensor")
+@rule("aten.searchsorted.Tensor", "aten.searchsorted.Scalar")
 def searchsorted(
     g: Builder,
     sorted_sequence: Value,
-    self: Value,
+    self: Operand,
     out_int32: bool = False,
     right: bool = False,
     side: str | None = None,
@@ -201,19 +201,19 @@ def searchsorted(
     if sorter is not None:
         raise UnsupportedModel("searchsorted with a sorter")
     after = right or side == "right"
-    row = g.op("Unsqueeze", sorted_sequence, [-2])
-    row, value = g.common(
-        Value(row.name, sorted_sequence.dtype),
-        Value(g.op("Unsqueeze", self, [-1]).name, self.dtype),
-    )
+    row, value = g.common(sorted_sequence, self)
+    if sorted_sequence.rank > 1:
+        row = g.op("Unsqueeze", row, [-2])
+    if isinstance(self, Value):
+        value = g.op("Unsqueeze", value, [-1])
     before = g.op("LessOrEqual" if after else "Less", row, value)
     return g.op("ReduceSum", g.cast(Value(before.name, BOOL)), [-1], keepdims=0)
 
 
-@rule("aten.bucketize.Tensor")
+@rule("aten.bucketize.Tensor", "aten.bucketize.Scalar")
 def bucketize(
     g: Builder,
-    self: Value,
+    self: Operand,
     boundaries: Value,
     out_int32: bool = False,
     right: bool = False,
@@ -234,6 +234,17 @@ def isin(
     equal = g.op("Equal", each, g.op("Reshape", b, [-1]))
     is_member = g.op("Any", equal, domain="burn", axes=(-1,))
     return g.op("Not", is_member) if invert else is_member
+
+
+@rule("aten.isin.Scalar_Tensor")
+def isin_of_scalar(
+    g: Builder,
+    element: Operand,
+    test_elements: Value,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Value:
+    return isin(g, g.common(element, test_elements)[0], test_elements, invert=invert)
 
 
 @rule("aten.isin.Tensor_Scalar")

@@ -25,7 +25,10 @@ rule("aten.atan2.out", mutates="out")(into_out(atan2, is_float=True))
 
 
 @rule("aten.xlogy.Tensor", "aten.xlogy.Scalar_Other", "aten.xlogy.Scalar_Self")
-@rule("aten.special_xlogy.default")
+@rule(
+    *("aten.special_xlogy.default", "aten.special_xlogy.other_scalar"),
+    "aten.special_xlogy.self_scalar",
+)
 def xlogy(g: Builder, self: Operand, other: Operand) -> Value:
     """Return ``x * log(y)``; 0 where ``x`` is 0, unless ``y`` is NaN."""
     x, y = g.cast(self), g.cast(other)
@@ -35,7 +38,10 @@ def xlogy(g: Builder, self: Operand, other: Operand) -> Value:
     return g.op("Where", g.op("IsNaN", y), y, product)
 
 
-@rule("aten.special_xlog1py.default")
+@rule(
+    *("aten.special_xlog1py.default", "aten.special_xlog1py.other_scalar"),
+    "aten.special_xlog1py.self_scalar",
+)
 def xlog1py(g: Builder, self: Operand, other: Operand) -> Value:
     return xlogy(g, self, g.op("Add", g.cast(other), 1))
 

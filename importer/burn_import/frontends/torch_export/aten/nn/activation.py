@@ -179,11 +179,13 @@ def normalized(op_type: str) -> Rule:
     return apply
 
 
-rule("aten.softmax.int", "aten._softmax.default", "aten.special_softmax.int")(
-    normalized("Softmax")
-)
 rule(
-    "aten.log_softmax.int", "aten._log_softmax.default", "aten.special_log_softmax.int"
+    *("aten.softmax.int", "aten._softmax.default"),
+    "aten.special_softmax.default",
+)(normalized("Softmax"))
+rule(
+    *("aten.log_softmax.int", "aten._log_softmax.default"),
+    "aten.special_log_softmax.default",
 )(normalized("LogSoftmax"))
 
 

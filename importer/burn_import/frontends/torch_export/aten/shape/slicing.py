@@ -31,6 +31,7 @@ def slice_(
 
 
 @rule("aten.narrow.default", "aten.narrow_copy.default", views=True)
+@rule("aten.narrow.Tensor", views=True)
 def narrow(
     g: Builder, self: Value, dim: int, start: int | Value, length: int | Value
 ) -> Value:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from burn_import.frontends.torch_export.builder import Builder, Value
-from burn_import.frontends.torch_export.registry import rule
+from burn_import.frontends.torch_export.registry import Rule, rule
 from burn_ir import UnsupportedModel
 from burn_ir.ops.support import ELEMENT_NUMBERS
 
@@ -80,6 +80,7 @@ def permute(g: Builder, self: Value, dims: Sequence[int]) -> Value:
     return turned(g, self, [self.axis(d) for d in dims])
 
 
+@rule("aten.transpose_.default", mutates="self")
 @rule("aten.transpose.int", "aten.transpose_copy.int", views=True)
 @rule("aten.swapaxes.default", "aten.swapdims.default", views=True)
 def transpose(
@@ -142,7 +143,8 @@ def unsqueeze(g: Builder, self: Value, dim: int) -> Value:
     return g.op("Unsqueeze", self, [dim])
 
 
-@rule("aten.squeeze.dim", "aten.squeeze.dims", "aten.squeeze_copy.dim", views=True)
+@rule("aten.squeeze.dim", "aten.squeeze.dims", views=True)
+@rule("aten.squeeze_copy.dim", "aten.squeeze_copy.dims", views=True)
 def squeeze(g: Builder, self: Value, dim: int | Sequence[int]) -> Value:
     assert self.dims is not None
     ones = [axis for axis in _as_list(dim) if self.rank and self.dims[axis] == 1]
@@ -152,6 +154,15 @@ def squeeze(g: Builder, self: Value, dim: int | Sequence[int]) -> Value:
 @rule("aten.squeeze.default", "aten.squeeze_copy.default", views=True)
 def squeeze_all(g: Builder, self: Value) -> Value:
     return squeeze(g, self, range(self.rank))
+
+
+def of_each(apply: Rule) -> Rule:
+    """Return the rule that applies another one to each tensor of a list."""
+
+    def apply_all(g: Builder, tensors: Sequence[Value]) -> Sequence[Value]:
+        return [replace(apply(g, x), dtype=x.dtype) for x in tensors]
+
+    return apply_all
 
 
 @rule("aten.atleast_1d.default", views=True)
@@ -169,6 +180,10 @@ def atleast_2d(g: Builder, self: Value) -> Value:
 def atleast_3d(g: Builder, self: Value) -> Value:
     axes: Sequence[int] = ((0, 1, 2), (0, 2), (2,), ())[min(self.rank, 3)]
     return g.op("Unsqueeze", self, axes) if axes else self
+
+
+for _least, _name in ((atleast_1d, "1d"), (atleast_2d, "2d"), (atleast_3d, "3d")):
+    rule(f"aten.atleast_{_name}.Sequence")(of_each(_least))
 
 
 @rule("aten.expand.default", "aten.expand_copy.default", views=True)
