@@ -97,6 +97,14 @@ CASES: tuple[Case, ...] = (
         dim=[1, -1, -2],
     ),
     case("transpose_.default", lambda x: np.swapaxes(x, 1, -1), self=X, dim0=1, dim1=2),
+    case(
+        "narrow.Tensor",
+        lambda x, start: x[:, int(start) : int(start) + 3],
+        self=f32("n", 7, 3),
+        dim=1,
+        start=of("int64", 2),
+        length=3,
+    ),
     *(
         case(
             f"atleast_{rank}d.Sequence",
@@ -139,18 +147,19 @@ CASES: tuple[Case, ...] = (
         self=TALL,
         rcond=of("float32", 0.3),
     ),
-    *(
-        case(f"{name}.dtype", product, out_dtype=np.dtype(F32), **operands)
-        for name, operands in (
-            ("mm", {"self": HALF, "mat2": floats("float16", (4, 3), -2.0, 3.0)}),
-            (
-                "bmm",
-                {
-                    "self": floats("float16", ("n", 2, 4), -2.0, 3.0),
-                    "mat2": floats("float16", ("n", 4, 3), -2.0, 3.0),
-                },
-            ),
-        )
+    case(
+        "mm.dtype",
+        product,
+        self=HALF,
+        mat2=floats("float16", (4, 3), -2.0, 3.0),
+        out_dtype=np.dtype(F32),
+    ),
+    case(
+        "bmm.dtype",
+        product,
+        self=floats("float16", ("n", 2, 4), -2.0, 3.0),
+        mat2=floats("float16", ("n", 4, 3), -2.0, 3.0),
+        out_dtype=np.dtype(F32),
     ),
     case(
         "addmm.dtype",

@@ -60,14 +60,6 @@ SLICES = (
         start=0,
         end=N,
     ),
-    case(
-        "narrow.Tensor",
-        lambda x, start: x[:, int(start) : int(start) + 3],
-        self=LONG,
-        dim=1,
-        start=of("int64", 2),
-        length=3,
-    ),
     case("narrow.default", lambda x: x[:, 2:5], self=LONG, dim=1, start=2, length=3),
     case(
         "narrow.default",
