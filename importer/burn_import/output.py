@@ -125,20 +125,20 @@ def write_module(
     if dry_run:
         return replace(written, changes=changes(module, data.decode(), weights))
     if not changed:
-        _remove_stale(written)
-        return written
+        return _remove_stale(written)
     if record is not None:
         write_record(record, weights, about, shard_size=shard_size)
     atomic_write(module, data)
     return written
 
 
-def _remove_stale(written: Written) -> None:
-    """Remove temporary files of an import that was killed."""
+def _remove_stale(written: Written) -> Written:
+    """Return ``written``, without temporary files of an import that was killed."""
     from burn.record.atomic import remove_stale
 
     for path in written.files:
         remove_stale(path)
+    return written
 
 
 def _written(
