@@ -45,11 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="run every case, not a sample: as .ci/run does",
     )
-    group.addoption(
-        "--nightly",
-        action="store_true",
-        help="all cases, at the sizes of a night: examples, graphs, faults, fuzzing",
-    )
+    text = "all cases, at the sizes of a night: examples, graphs, faults, fuzzing"
+    group.addoption("--nightly", action="store_true", help=text)
     text = "build and install the packages of tests/packaging with the package index"
     group.addoption("--packaging", action="store_true", help=text)
     group.addoption(

@@ -101,13 +101,11 @@ def write_module(
     """Write the module and its weights; see :func:`burn_import.pipeline.write_model`.
 
     ``origin`` is the model's name with its versions, and the SHA-256 of its file;
-    ``rules`` list what the module may contain. ``body``, which may also contain
-    parts of the runtime, is written in place of ``text``, which is the text that is
-    checked. ``embed`` names the class whose weights are written at the end of the
-    module. Records larger than ``shard_size`` bytes are written in several files.
+    ``rules`` check ``text``; ``body``, which may contain parts of the runtime, is
+    written in its place. ``embed`` names the class whose weights are written at the end
+    of the module. Records larger than ``shard_size`` bytes are in several files.
     """
     from burn.record import atomic_write, record_sha256, write_record
-    from burn.record.atomic import remove_stale
     from burn_import.codegen.gate.gate import check
 
     check_module_path(module)
@@ -126,13 +124,20 @@ def write_module(
     written = replace(_written(module, record, weights, shard_size), changed=changed)
     if dry_run:
         return replace(written, changes=changes(module, data.decode(), weights))
-    if changed and record is not None:
+    if not changed:
+        return _remove_stale(written)
+    if record is not None:
         write_record(record, weights, about, shard_size=shard_size)
-    if changed:
-        atomic_write(module, data)
-    else:  # an import that was killed may have left its temporary files
-        for path in written.files:
-            remove_stale(path)
+    atomic_write(module, data)
+    return written
+
+
+def _remove_stale(written: Written) -> Written:
+    """Return ``written``, without temporary files of an import that was killed."""
+    from burn.record.atomic import remove_stale
+
+    for path in written.files:
+        remove_stale(path)
     return written
 
 
