@@ -27,6 +27,8 @@ def namespace(array: Array) -> Any:
     return cupy
 
 
+#: The attribute of arrays that lie on a CUDA device, such as CuPy's.
+_ON_DEVICE = "__cuda_array_interface__"
 #: Copies an array to the current device, where copies are kept for later runs.
 _UPLOAD: ContextVar[Callable[[Any], Array] | None] = ContextVar("upload", default=None)
 
@@ -62,14 +64,19 @@ def in_dtype_of(x: Array, value: Any) -> Array:
 
 
 def concatenated(arrays: list[Array], axis: int) -> Array:
-    """Return raw arrays joined along an axis.
+    """Return raw arrays joined along an axis; some may be lists of numbers.
 
-    CuPy copies a list of many addresses to the device, which the capture of a CUDA
-    graph forbids.
+    CuPy joins no lists, and copies a list of many addresses to the device, which the
+    capture of a CUDA graph forbids.
     """
-    if _UPLOAD.get() is None or (xp := namespace(arrays[0])) is np:
-        return np.concatenate(arrays, axis=axis)  # of lists and CuPy's arrays as well
-    axis %= arrays[0].ndim
+    like = next((x for x in arrays if hasattr(type(x), _ON_DEVICE)), None)
+    if like is None:
+        return np.concatenate(arrays, axis=axis)
+    arrays = [x if hasattr(x, "dtype") else np.asarray(x) for x in arrays]
+    arrays = [as_array(like, x) if isinstance(x, np.ndarray) else x for x in arrays]
+    if _UPLOAD.get() is None:
+        return np.concatenate(arrays, axis=axis)
+    axis, xp = axis % arrays[0].ndim, namespace(like)
     extents = [array.shape[axis] for array in arrays]
     shape = list(arrays[0].shape)
     shape[axis], dtype = sum(extents), xp.result_type(*arrays)

@@ -74,7 +74,10 @@ def test_plans_keep_the_range_of_float32(
 def test_activations_in_float32(
     name: str, taps: int, extent: int, device: burn.Cuda
 ) -> None:
-    """The products are exact in TensorFloat-32, so the activations must be too."""
+    """The products are exact in TensorFloat-32, so the activations must be too.
+
+    Engines of cuDNN may compute ``tanh`` with an absolute error of 5e-6.
+    """
     image = np.round(normal(4, 32, extent, extent, seed=0) * 64) / 64
     weight = np.zeros((32, 32, taps, taps), np.float32)
     weight[range(32), range(32), taps // 2, taps // 2] = 1
@@ -91,7 +94,8 @@ def test_activations_in_float32(
     expected = activated(burn.from_numpy(image)).numpy()
     for _ in range(3):
         out = layer(*(burn.from_numpy(a, device) for a in (image, weight))).numpy()
-        np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)
+        atol = 1e-5 if name == "gelu_tanh" else 1e-6
+        np.testing.assert_allclose(out, expected, rtol=1e-5, atol=atol)
 
 
 @pytest.mark.parametrize("tf32", (False, True))

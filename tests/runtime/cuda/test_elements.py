@@ -35,6 +35,20 @@ def device() -> Any:
     return burn.Cuda(0)
 
 
+def with_numbers(x: Any) -> Any:
+    return ops.concat([[7], x[:1], [8, 9], x])
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize("function", (with_numbers, burn.compile(with_numbers)))
+def test_numbers_are_concatenated(function: Any) -> None:
+    """Shapes that a model computes have numbers among their extents."""
+    for first in range(4):
+        result = function(burn.tensor([first, 2], device()))
+        assert str(result.dtype) == "int64"
+        assert result.numpy().tolist() == [7, first, 8, 9, first, 2]
+
+
 @pytest.mark.cuda
 @pytest.mark.parametrize("dtype", [str(dtype) for dtype in STORED])
 def test_each_function(dtype: str) -> None:
