@@ -50,7 +50,8 @@ def export_case(case: Case, task: Task, folder: Path) -> Exported:
     program, dynamic = _export_program(case)
     if task.format == "pt2":
         torch.export.save(program, path)
-        return Exported(path, 0, dynamic, _run_program(program), _all_inputs(case))
+        run, inputs = _run_program(program), _all_inputs(case)
+        return Exported(path, 0, dynamic, run, inputs, program.module())
     return _dynamo_onnx(case, program, dynamic, path, task.entry.key)
 
 

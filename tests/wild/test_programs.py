@@ -20,6 +20,7 @@ pytestmark = [
 FILES = (
     *("projected_lstm:pt2", "projected_lstm:torchscript"),
     "packed_projected_lstm:torchscript",
+    *("normalized_lstm:pt2", "normalized_gru:pt2", "normalized_rnn:torchscript"),
     *("complex_states:pt2", "complex_states:torchscript"),
 )
 

@@ -96,6 +96,18 @@ CASES: tuple[Case, ...] = (
         self=f32("n", 1, 3, 1),
         dim=[1, -1, -2],
     ),
+    case(
+        "linalg_vander.default",
+        lambda x: x[..., None] ** np.arange(4),
+        x=f32("n", 4),
+    ),
+    case(
+        "linalg_vander.default",
+        lambda x: x[..., None] ** np.arange(3),
+        label="three",
+        x=f32("n", 4),
+        N=3,
+    ),
     case("transpose_.default", lambda x: np.swapaxes(x, 1, -1), self=X, dim0=1, dim1=2),
     case(
         "narrow.Tensor",

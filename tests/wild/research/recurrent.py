@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.utils import rnn
+from torch.nn.utils import parametrizations, rnn
 
 from tests.wild.research.inputs import Program, free_sequences
 
@@ -33,6 +33,20 @@ class PackedProjectedLstm(ProjectedLstm):
         y, (h, c) = self.layers(packed)
         padded, counts = rnn.pad_packed_sequence(y, batch_first=True)
         return self.head(padded), counts, h, c
+
+
+class NormalizedRecurrence(nn.Module):
+    """Recurrent layers with parametrized weights: weight norm and spectral norm."""
+
+    def __init__(self, kind: Any, width: int = 8, **options: Any):
+        super().__init__()
+        layers = kind(width, 5, batch_first=True, **options)
+        layers = parametrizations.weight_norm(layers, "weight_hh_l0")
+        self.layers: Any = parametrizations.spectral_norm(layers, "weight_ih_l0")
+        self.head = nn.LazyLinear(2)
+
+    def forward(self, x: Any) -> Any:
+        return self.head(self.layers(x)[0])
 
 
 class ComplexStates(nn.Module):
@@ -62,6 +76,13 @@ class ComplexStates(nn.Module):
         return 2 * (states @ torch.view_as_complex(self.outputs).T).real
 
 
+def _normalized(kind: Any, **options: Any) -> Program:
+    small, large = free_sequences()
+    module = NormalizedRecurrence(kind, **options)
+    module(small[0] if isinstance(small, tuple) else small)
+    return module, small, large
+
+
 def _packed() -> Program:
     sizes = ((2, 5), torch.tensor([3, 5])), ((3, 7), torch.tensor([7, 1, 4]))
     small, large = ((torch.randn(*shape, 8), lengths) for shape, lengths in sizes)
@@ -71,5 +92,8 @@ def _packed() -> Program:
 PROGRAMS = {
     "projected_lstm": lambda: (ProjectedLstm(), *free_sequences()),
     "packed_projected_lstm": _packed,
+    "normalized_lstm": lambda: _normalized(nn.LSTM),
+    "normalized_gru": lambda: _normalized(nn.GRU, num_layers=2, bidirectional=True),
+    "normalized_rnn": lambda: _normalized(nn.RNN, nonlinearity="relu"),
     "complex_states": lambda: (ComplexStates(), *free_sequences()),
 }

@@ -15,6 +15,12 @@ REASONS: Mapping[str, str] = {
     "no primitive computes this function": """
         aten.igamma.default aten.igammac.default aten.nextafter.default
         aten.special_erfcx.default aten.special_log_ndtr.default
+        aten.special_bessel_j0.default aten.special_bessel_j1.default
+        aten.special_bessel_y0.default aten.special_bessel_y1.default
+        aten.special_chebyshev_polynomial_t.n_scalar
+        aten.special_hermite_polynomial_h.n_scalar
+        aten.special_laguerre_polynomial_l.n_scalar
+        aten.special_legendre_polynomial_p.n_scalar
         aten.special_zeta.default""",
     "no primitive computes this loss": """
         aten._ctc_loss.Tensor aten._ctc_loss.default aten.ctc_loss.IntList

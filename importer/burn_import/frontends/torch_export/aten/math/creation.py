@@ -282,3 +282,10 @@ def vander(
     if not increasing:
         line = g.op("Flip", line, domain="burn", axes=(0,))
     return g.op("Pow", g.op("Unsqueeze", g.cast(x), [-1]), g.cast(line))
+
+
+@rule("aten.linalg_vander.default")
+def powers(g: Builder, x: Value, N: int | None = None) -> Value:  # noqa: N803
+    """Return the powers of elements from 0, along a new last axis."""
+    line = places(g, g.extent(x, -1) if N is None else N)
+    return g.op("Pow", g.op("Unsqueeze", g.cast(x), [-1]), g.cast(line))

@@ -144,9 +144,10 @@ class Stack:
     def layer(self, layer: int, x: Value, states: Sequence[Value]) -> Sequence[Value]:
         g, count = self.g, 2 if self.bidirectional else 1
         # Without lengths this becomes a layer such as ``nn.LSTM``, with its parameters.
-        # With lengths it is a call of a function, which computes with the parameters so
-        # that they get gradients.
-        is_layer = self.lengths is None
+        # With lengths, or if weights are computed (by weight norm), it is a call of a
+        # function, which computes with the parameters so that they get gradients.
+        is_stored = all(value.name in g.out.constants for value in self.params)
+        is_layer = self.lengths is None and is_stored
         w, r, b = self.weights(layer) if is_layer else self.computed(layer)
         first = [self.part(state, layer * count, count) for state in states]
         attrs: dict[str, Any] = {
@@ -205,7 +206,7 @@ class Stack:
     def weights(self, layer: int) -> tuple[Value, Value, Value | None]:
         """Return the weights of one layer in ONNX's layout, a row per direction."""
         rows = [
-            [self.ordered(self.stored(value)) for value in row]
+            [self.ordered(self.g.out.constants[value.name]) for value in row]
             for row in self.parameters(layer)
         ]
         w, r = (np.stack([row[i] for row in rows]) for i in (0, 1))
@@ -249,12 +250,6 @@ class Stack:
         if len(spans) == 1:
             return [value]
         return [g.op("Slice", value, [a * size], [b * size], [0]) for a, b in spans]
-
-    def stored(self, value: Value) -> Array:
-        array = self.g.out.constants.get(value.name)
-        if array is None:
-            raise UnsupportedModel("a recurrent layer whose weights are computed")
-        return array
 
     def ordered(self, array: Array) -> Array:
         """Return the gates (rows) of ``array`` in ONNX's order."""
