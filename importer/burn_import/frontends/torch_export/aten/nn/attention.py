@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from burn_import.frontends.torch_export.builder import Builder, Value
+from burn_import.frontends.torch_export.aten.nn.activation import (
+    dropout,
+    safe_softmax,
+)
+from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
 
@@ -31,10 +37,14 @@ def attention(
     With ``enable_gqa`` several query heads share one head of keys and values.
 
     Raises:
-        UnsupportedModel: there is dropout, or keys or a mask have other ranks.
+        UnsupportedModel: keys or a mask have other ranks, or there is dropout where
+            heads are shared.
     """
     if dropout_p:
-        raise UnsupportedModel("attention with dropout; export model.eval()")
+        if enable_gqa:
+            raise UnsupportedModel("attention with dropout where heads share keys")
+        mask = causal_mask(g, query, key) if is_causal else attn_mask
+        return with_dropout(g, query, key, value, mask, dropout_p, scale)
     attrs: dict[str, Any] = {"is_causal": int(is_causal) or None, "scale": scale}
     operands = g.floats(query, key, value)
     check_ranks(query, key, value, attn_mask)
@@ -47,6 +57,43 @@ def attention(
     output = g.op("Attention", *merged, mask, **attrs)
     shape = [g.extent(query, axis) for axis in range(query.rank - 1)]
     return g.op("Reshape", output, g.ints([*shape, g.extent(value, -1)]))
+
+
+def causal_mask(g: Builder, query: Value, key: Value) -> Value:
+    """Return a mask [rows, columns] of the keys that are not after a query."""
+    rows, columns = (places(g, g.extent(x, -2)) for x in (query, key))
+    of = g.at(BOOL)
+    mask = of.op("GreaterOrEqual", g.at(INT64).op("Unsqueeze", rows, [-1]), columns)
+    return Value(mask.name, BOOL, (None, None))
+
+
+def with_dropout(
+    g: Builder,
+    query: Value,
+    key: Value,
+    value: Value,
+    mask: Value | None,
+    ratio: float,
+    scale: float | None,
+) -> Value:
+    """Return attention whose weights are dropped while the module is trained."""
+    q, k, v = g.floats(query, key, value)
+    perm = (*range(key.rank - 2), key.rank - 1, key.rank - 2)
+    if scale is None:
+        size = g.op("Sqrt", g.cast(g.extent(query, -1)))
+        q = g.op("Div", q, size)
+    else:
+        q = g.op("Mul", q, scale)
+    scores = g.op("MatMul", q, g.op("Transpose", k, perm=perm))
+    if mask is not None and mask.dtype == BOOL:
+        scores = g.op("Where", mask, scores, g.cast(-math.inf))
+    elif mask is not None:
+        scores = g.op("Add", scores, g.cast(mask))
+    if mask is None:
+        weights = g.op("Softmax", scores, axis=-1)
+    else:
+        weights = safe_softmax(g, scores, -1)
+    return g.op("MatMul", dropout(g, weights, ratio, True), v)
 
 
 def check_ranks(query: Value, key: Value, value: Value, mask: Value | None) -> None:

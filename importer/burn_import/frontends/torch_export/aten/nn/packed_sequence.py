@@ -114,12 +114,13 @@ def layers(
     data: Value,
     states: Sequence[Value],
     stack: tuple[Sequence[Value], bool, int, bool],
-    drops: bool,
+    ratio: float,
 ) -> Sequence[Value]:
     """Return the results of recurrent layers, the first of them packed again."""
     of = source(g, data)
-    run = Stack(g, kind, *stack, lengths=g.cast(of.lengths, INT32))
-    padded, *last = run.run(of.padded, states, False, drops)
+    lengths = g.cast(of.lengths, INT32)
+    run = Stack(g, kind, *stack, lengths=lengths, ratio=ratio)
+    padded, *last = run.run(of.padded, states, False)
     whole = replace(padded, dims=of.padded.dims)
     return [packed(g, Packed(whole, of.lengths)), *last]
 
@@ -138,7 +139,7 @@ def lstm(
     bidirectional: bool,
 ) -> Sequence[Value]:
     stack = (params, has_biases, num_layers, bidirectional)
-    return layers(g, LSTM, data, hx, stack, train and dropout > 0)
+    return layers(g, LSTM, data, hx, stack, dropout if train else 0.0)
 
 
 def single(kind: Kind, name: str) -> None:
@@ -157,7 +158,7 @@ def single(kind: Kind, name: str) -> None:
         bidirectional: bool,
     ) -> Sequence[Value]:
         stack = (params, has_biases, num_layers, bidirectional)
-        return layers(g, kind, data, [hx], stack, train and dropout > 0)
+        return layers(g, kind, data, [hx], stack, dropout if train else 0.0)
 
     rule(f"aten.{name}.data")(apply)
 

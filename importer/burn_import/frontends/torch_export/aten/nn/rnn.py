@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from burn_import.frontends.torch_export.aten.nn.activation import dropout
 from burn_import.frontends.torch_export.aten.nn.projected_lstm import ProjectedStack
 from burn_import.frontends.torch_export.aten.shape.slicing import places
 from burn_import.frontends.torch_export.builder import (
@@ -55,8 +56,9 @@ def lstm(
     bidirectional: bool,
     batch_first: bool,
 ) -> Sequence[Value]:
-    stack = Stack(g, LSTM, params, has_biases, num_layers, bidirectional)
-    return stack.run(input, hx, batch_first, train and dropout > 0)
+    ratio = dropout if train and num_layers > 1 else 0.0
+    stack = params, has_biases, num_layers, bidirectional
+    return Stack(g, LSTM, *stack, ratio=ratio).run(input, hx, batch_first)
 
 
 def single(kind: Kind) -> None:
@@ -74,8 +76,9 @@ def single(kind: Kind) -> None:
         bidirectional: bool,
         batch_first: bool,
     ) -> Sequence[Value]:
-        stack = Stack(g, kind, params, has_biases, num_layers, bidirectional)
-        return stack.run(input, [hx], batch_first, train and dropout > 0)
+        ratio = dropout if train and num_layers > 1 else 0.0
+        stack = params, has_biases, num_layers, bidirectional
+        return Stack(g, kind, *stack, ratio=ratio).run(input, [hx], batch_first)
 
     names = {"Tanh": "rnn_tanh", "Relu": "rnn_relu"}
     rule(f"aten.{names.get(kind.activation, 'gru')}.input")(apply)
@@ -98,14 +101,16 @@ class Stack:
     bidirectional: bool
     #: The length of each sequence, int32; None if all are full.
     lengths: Value | None = None
+    #: The ratio of dropout between layers.
+    ratio: float = 0.0
 
     def run(
-        self, x: Value, states: Sequence[Value], batch_first: bool, drops: bool
+        self, x: Value, states: Sequence[Value], batch_first: bool
     ) -> Sequence[Value]:
         """Return the outputs, and the last states of all layers."""
         g = self.g
-        if drops and self.layers > 1:
-            raise UnsupportedModel("dropout between recurrent layers in training mode")
+        if self.ratio and self.is_projected and self.layers > 1:
+            raise UnsupportedModel("dropout between LSTMs with proj_size")
         if x.rank != _RANK:
             raise UnsupportedModel("a recurrent layer without a batch axis")
         if batch_first:
@@ -119,6 +124,7 @@ class Stack:
         """Return the outputs of ``x`` [time, batch, features] and the last states."""
         last: list[list[Value]] = [[] for _ in states]
         for layer in range(self.layers):
+            x = dropout(self.g, x, self.ratio, layer > 0)
             outputs = self.layer(layer, x, states)
             x = self.joined(outputs[0])
             for kept, state in zip(last, outputs[1:], strict=True):
@@ -144,10 +150,10 @@ class Stack:
     def layer(self, layer: int, x: Value, states: Sequence[Value]) -> Sequence[Value]:
         g, count = self.g, 2 if self.bidirectional else 1
         # Without lengths this becomes a layer such as ``nn.LSTM``, with its parameters.
-        # With lengths, or if weights are computed (by weight norm), it is a call of a
-        # function, which computes with the parameters so that they get gradients.
+        # With lengths or dropout, or if weights are computed (by weight norm), it is a
+        # call of a function, which computes with the parameters of the stack.
         is_stored = all(value.name in g.out.constants for value in self.params)
-        is_layer = self.lengths is None and is_stored
+        is_layer = self.lengths is None and is_stored and not self.ratio
         w, r, b = self.weights(layer) if is_layer else self.computed(layer)
         first = [self.part(state, layer * count, count) for state in states]
         attrs: dict[str, Any] = {
