@@ -1,6 +1,7 @@
 """Models exported in training mode: dropout inside of operators."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
 from tests.modules import import_file
 
-torch = pytest.importorskip("torch")
+torch: Any = pytest.importorskip("torch")
+Module: Any = torch.nn.Module
 pytestmark = pytest.mark.torch
+MASKS = ("causal", "bool", "float", "scale")
 
 
-class Recurrent(torch.nn.Module):
+class Recurrent(Module):  # type: ignore[misc]
     """A stack of recurrent layers with dropout between them."""
 
     def __init__(self, kind: Any, **options: Any) -> None:
@@ -27,7 +30,7 @@ class Recurrent(torch.nn.Module):
         return self.layers(x)[0]
 
 
-class Attention(torch.nn.Module):
+class Attention(Module):  # type: ignore[misc]
     """Attention whose weights are dropped, with one of the masks."""
 
     def __init__(self, mask: str = "") -> None:
@@ -54,8 +57,8 @@ class Attention(torch.nn.Module):
 MODELS: dict[str, Callable[[], Any]] = {
     "lstm": lambda: Recurrent(torch.nn.LSTM),
     "gru": lambda: Recurrent(torch.nn.GRU, bidirectional=True),
-    **{f"attention {k}": (lambda k=k: Attention(k)) for k in ("", "causal", "scale")},
-    **{f"attention {k}": (lambda k=k: Attention(k)) for k in ("bool", "float")},
+    "attention": Attention,
+    **{f"attention, {kind}": partial(Attention, kind) for kind in MASKS},
     "encoder layer": lambda: torch.nn.TransformerEncoderLayer(
         6, 2, 8, batch_first=True, dropout=0.3
     ),

@@ -64,7 +64,7 @@ def causal_mask(g: Builder, query: Value, key: Value) -> Value:
     rows, columns = (places(g, g.extent(x, -2)) for x in (query, key))
     of = g.at(BOOL)
     mask = of.op("GreaterOrEqual", g.at(INT64).op("Unsqueeze", rows, [-1]), columns)
-    return Value(mask.name, BOOL, (None, None))
+    return Value(mask.name, BOOL)
 
 
 def with_dropout(
