@@ -98,12 +98,12 @@ CASES: tuple[Case, ...] = (
     ),
     case(
         "linalg_vander.default",
-        lambda x: x[..., None] ** np.arange(4),
+        lambda x: x[..., None] ** np.arange(4, dtype=F32),
         x=f32("n", 4),
     ),
     case(
         "linalg_vander.default",
-        lambda x: x[..., None] ** np.arange(3),
+        lambda x: x[..., None] ** np.arange(3, dtype=F32),
         label="three",
         x=f32("n", 4),
         N=3,
