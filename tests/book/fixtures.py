@@ -53,6 +53,8 @@ def prepare(name: str) -> Names:
         "nn": nn,
         "ops": ops,
         "np": np,
+        "Path": Path,
+        "__file__": "app/net.py",
         "Tensor": burn.Tensor,
         "images": images,
         "labels": labels,

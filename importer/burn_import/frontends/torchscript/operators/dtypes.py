@@ -163,7 +163,7 @@ def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
 
 def _requested(args: Mapping[str, Any]) -> DType | None:
     """Return the dtype that a call requests explicitly, if it does."""
-    into, dtype = args.get("out"), args.get("dtype")
+    into, dtype = args.get("out"), args.get("dtype", args.get("out_dtype"))
     if isinstance(into, Value):
         return into.dtype
     return dtype if isinstance(dtype, np.dtype) else None

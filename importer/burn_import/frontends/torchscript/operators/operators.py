@@ -389,6 +389,6 @@ def _plain(thing: PyValue) -> PyValue:
 
 
 def _argument(name: str, value: Any) -> Any:
-    if name == "dtype" and value is not None:
+    if name in ("dtype", "out_dtype") and value is not None:
         return scalar_type(value)
     return value
