@@ -189,6 +189,11 @@ def matrix_rank(
     values = svdvals(of, self)
     largest = of.op("ReduceMax", values, [-1])
     bound = of.op("Max", of.op("Mul", largest, float(rtol or 0)), float(atol or 0))
+    return _count_above(g, values, bound)
+
+
+def _count_above(g: Builder, values: Value, bound: Value) -> Value:
+    """Return how many numbers of the last axis are greater than a bound."""
     above = g.at(BOOL).op("Greater", values, bound)
     return g.op("ReduceSum", g.at(INT64).cast(above), [-1], keepdims=0)
 
@@ -210,8 +215,7 @@ def matrix_rank_by_tensors(
     bound = of.op("Mul", of.op("ReduceMax", values, [-1]), by_matrix(of, rtol))
     if atol is not None:
         bound = of.op("Max", bound, by_matrix(of, atol))
-    above = g.at(BOOL).op("Greater", values, bound)
-    return g.op("ReduceSum", g.at(INT64).cast(above), [-1], keepdims=0)
+    return _count_above(g, values, bound)
 
 
 @rule("aten.linalg_matrix_rank.tol_tensor")
