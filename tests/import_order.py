@@ -26,6 +26,7 @@ ORDER = {
     ),
     "burn": (
         "attribute_hints digests dtypes defaults lazy numpy_interface version",
+        "tensor_hints",
         "backend/cpu/onednn/__init__ backend/cpu/onednn/binding notebook record",
         "backend/disk_cache",
         "methods",
@@ -37,6 +38,7 @@ ORDER = {
         "primitive",
         "ops",
         "ops/__init__",
+        "function_hints",
         "plan/pytree",
         "plan/plan_ir",
         "plan/passes/places plan/passes/graph",

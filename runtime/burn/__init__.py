@@ -11,8 +11,7 @@
 
 from typing import TYPE_CHECKING
 
-from burn.attribute_hints import PACKAGE
-from burn.lazy import keep_functions, lazy_names
+from burn.lazy import function_hint, keep_functions, lazy_names
 
 if TYPE_CHECKING:
     from burn import dtypes, methods, nn, ops, record, store
@@ -88,7 +87,7 @@ else:
             "burn.tensor": ("Tensor", "from_numpy", "tensor"),
             "burn.version": ("require_version",),
         },
-        PACKAGE,
+        function_hint,
     )
     keep_functions(__name__, "tensor")
 

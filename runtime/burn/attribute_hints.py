@@ -1,7 +1,8 @@
 """Error messages for PyTorch and NumPy attributes that burn does not have.
 
 ``x.view(2, 3)`` raises ``AttributeError: Tensor has no 'view'; use x.reshape(shape)``.
-In the tables below ``x`` and ``y`` are tensors, ``module`` is a module.
+In the tables below ``x`` is a tensor, ``module`` is a module; ``tensor_hints`` has the
+tables of tensors and of functions.
 """
 
 from collections.abc import Mapping
@@ -10,114 +11,6 @@ from typing import NoReturn
 #: The replacement expression of each attribute and, after ``#``, the reason.
 Hints = Mapping[str, str]
 
-#: Operations that are functions of ``burn.ops`` with the same name.
-_FUNCTIONS = (
-    *("abs", "acos", "asin", "atan", "ceil", "cos", "erf", "exp", "floor", "isinf"),
-    *("isnan", "log", "reciprocal", "round", "sign", "sin", "sqrt", "tan", "tanh"),
-    *("gelu", "log_softmax", "logsumexp", "relu", "sigmoid", "silu", "softmax"),
-    *("all", "any", "argmax", "argmin", "argsort", "cumprod", "cumsum", "flip"),
-    *("nonzero", "prod", "sort", "std", "var"),
-)
-_IMMUTABLE = "x  # tensors never change, so that a copy is not needed"
-
-SHARED: Hints = {
-    **{name: f"ops.{name}(x)" for name in _FUNCTIONS},
-    "T": "x.permute()  # all axes reversed; x.mT swaps the last two",
-    "t": "x.mT",
-    "swapaxes": "x.transpose(0, 1)",
-    "swapdims": "x.transpose(0, 1)",
-    "movedim": "x.permute(axes)",
-    "moveaxis": "x.permute(axes)",
-    "view": "x.reshape(shape)",
-    "view_as": "x.reshape(y.shape)",
-    "reshape_as": "x.reshape(y.shape)",
-    "expand_as": "x.expand(y.shape)",
-    "expand_dims": "x.unsqueeze(axis)",
-    "ravel": "x.flatten()",
-    "repeat": "ops.tile(x, repeats)",
-    "tile": "ops.tile(x, repeats)",
-    "split": "ops.split(x, sizes, axis)",
-    "chunk": "ops.chunk(x, 2, axis)",
-    "unbind": "list(x)",
-    "dim": "x.ndim",
-    "numel": "x.numpy().size",
-    "nbytes": "x.numpy().nbytes",
-    "itemsize": "x.dtype.itemsize",
-    "type": "x.cast(dtype)",
-    "astype": "x.cast(dtype)",
-    "bool": "x.cast(burn.bool_)",
-    "byte": "x.cast(burn.uint8)",
-    "char": "x.cast(burn.int8)",
-    "short": "x.cast(burn.int16)",
-    "int": "x.cast(burn.int32)",
-    "long": "x.cast(burn.int64)",
-    "half": "x.cast(burn.float16)",
-    "bfloat16": "x.cast(burn.bfloat16)",
-    "float": "x.cast(burn.float32)",
-    "double": "x.cast(burn.float64)",
-    "device": "x.backend",
-    "is_cuda": "isinstance(x.backend, burn.Cuda)",
-    "clamp": "ops.clip(x, low, high)",
-    "clip": "ops.clip(x, low, high)",
-    "pow": "x ** y",
-    "add": "x + y",
-    "sub": "x - y",
-    "mul": "x * y",
-    "div": "x / y",
-    "matmul": "x @ y",
-    "mm": "x @ y",
-    "bmm": "x @ y",
-    "dot": "x @ y",
-    "eq": "x == y",
-    "ne": "x != y",
-    "lt": "x < y",
-    "le": "x <= y",
-    "gt": "x > y",
-    "ge": "x >= y",
-    "masked_fill": "ops.where(mask, y, x)",
-    "where": "ops.where(mask, x, y)",
-    "gather": "ops.gather_elements(x, indices, axis)",
-    "scatter": "ops.scatter_elements(x, indices, y, axis=axis)",
-    "index_select": "ops.take(x, indices, axis)",
-    "take": "ops.take(x, indices, axis)",
-    "topk": "ops.topk(x, 2)",
-    "tril": "ops.trilu(x, upper=False)",
-    "triu": "ops.trilu(x)",
-    "norm": "ops.reduce_l2(x)",
-    "add_": "x + y  # tensors never change",
-    "sub_": "x - y  # tensors never change",
-    "mul_": "x * y  # tensors never change",
-    "div_": "x / y  # tensors never change",
-    "clamp_": "ops.clip(x, low, high)  # tensors never change",
-}
-TENSORS: Hints = {
-    "cpu": "x.to(burn.Cpu())",
-    "cuda": "x.to(burn.Cuda(0))",
-    "copy": _IMMUTABLE,
-    "clone": _IMMUTABLE,
-    "contiguous": _IMMUTABLE,
-    "fill_": "ops.full_like(x, 1.0)  # tensors never change",
-    "zero_": "ops.zeros_like(x)  # tensors never change",
-    "copy_": "y  # tensors never change; parameters and buffers have set(y)",
-    "requires_grad_": "x.to(burn.Autodiff(burn.Cpu())).require_grad()",
-    "requires_grad": "x.backend.tracks_gradients",
-    "grad": "loss.backward()[x]  # gradients are returned, by tensor",
-}
-#: Of parameters and buffers, where ``x`` is one.
-BOXES: Hints = {
-    "data": "x.value",
-    "item": "x.value.item()",
-    "tolist": "x.value.tolist()",
-    "size": "x.value.size",
-    "cpu": "x.to(burn.Cpu())",
-    "cuda": "x.to(burn.Cuda(0))",
-    "clone": "x.value  # tensors never change, so that a copy is not needed",
-    "copy_": "x.set(y)",
-    "fill_": "x.set(ops.full_like(x, 1.0))",
-    "zero_": "x.set(ops.zeros_like(x))",
-    "requires_grad_": "module.freeze('weight')  # x.requires_grad = True also works",
-    "grad": "loss.backward()[x]  # gradients are returned, by parameter",
-}
 _ASSIGNED = "attributes that are set are registered"
 MODULES: Hints = {
     "cpu": "module.to(burn.Cpu())",
@@ -141,6 +34,11 @@ MODULES: Hints = {
     "register_module": f"nn.Linear(3, 3)  # {_ASSIGNED}",
     "save": "module.save_weights(path)",
     "compile": "burn.compile(module)",
+    **dict.fromkeys(("bfloat16", "half"), "nn.autocast('bf16')  # layers hold float32"),
+    "float": "module  # layers hold float32",
+    "get_parameter": "dict(module.parameters())[key]",
+    "get_submodule": "dict(module.modules())[key]",
+    "get_buffer": "dict(module.boxes())[key]",
     "copy": "copy.deepcopy(module)",
     "summary": "nn.summary(module, x)",
 }
@@ -169,7 +67,8 @@ _LAZY = (
     *(f"{kind}Norm{rank}d" for kind in ("Batch", "Instance") for rank in (1, 2, 3)),
     "Linear",
 )
-_LOSSES = {
+#: Functions of ``burn.loss``, by the class of PyTorch.
+LOSSES = {
     "BCELoss": "binary_cross_entropy_with_logits",
     "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
     "CosineEmbeddingLoss": "cosine_embedding_loss",
@@ -190,7 +89,7 @@ _LOSSES = {
 #: Names of ``torch.nn`` that ``burn.nn`` does not have.
 LAYERS: Hints = {
     **{f"Lazy{name}": f"nn.{name}, with its input sizes" for name in _LAZY},
-    **{name: f"burn.loss.{function}" for name, function in _LOSSES.items()},
+    **{name: f"burn.loss.{function}" for name, function in LOSSES.items()},
     **{f"MaxUnpool{rank}d": "ops.max_unpool" for rank in (1, 2, 3)},
     "CrossMapLRN2d": "nn.LocalResponseNorm",
     "DataParallel": "burn.distributed",

@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from burn.attribute_hints import BOXES, add_hints
+from burn.attribute_hints import add_hints
 from burn.methods import Methods
 from burn.numpy_interface import NumpyInterface
+from burn.tensor_hints import BOXES
 
 if TYPE_CHECKING:
     from burn.backend.base import Backend

@@ -19,22 +19,24 @@ from typing import Any
 def lazy_names(
     package: str,
     names: Mapping[str, tuple[str, ...]],
-    hints: Mapping[str, str] | None = None,
+    hint: Callable[[str], str | None] = lambda name: None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and ``__dir__`` of a package.
 
     ``names`` are the attributes by the module that defines them; where that module is
-    the package itself they are its submodules. ``hints`` are replacements of names
-    that other libraries have, for the error message.
+    the package itself they are its submodules. ``hint`` returns the replacement of a
+    name that other libraries have, for the error message.
     """
     origins = {name: module for module, group in names.items() for name in group}
 
     def get_attribute(name: str) -> Any:
         origin = origins.get(name)
         if origin is None:
-            remedy = f"; use {hints[name]}" if hints and name in hints else ""
-            message = f"module {package!r} has no attribute {name!r}{remedy}"
-            raise AttributeError(message)
+            remedy = hint(name)
+            message = f"module {package!r} has no attribute {name!r}"
+            if remedy is not None:
+                raise AttributeError(f"{message}; use {remedy}")
+            raise AttributeError(message, name=name, obj=sys.modules[package])
         if origin == package:
             return import_module(f"{package}.{name}")
         value = getattr(import_module(origin), name)
@@ -45,6 +47,13 @@ def lazy_names(
         return sorted({*vars(sys.modules[package]), *origins})
 
     return get_attribute, list_names
+
+
+def function_hint(name: str) -> str | None:
+    """Return what replaces a function of PyTorch or NumPy, or None if nothing does."""
+    table = import_module("burn.function_hints")  # which imports operations' names
+    hint: str | None = table.function_hint(name)
+    return hint
 
 
 def public_names(package: str, list_names: Callable[[], list[str]]) -> list[str]:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Never, TypeAlias, TypeVar
 
 import numpy as np
 
-from burn.attribute_hints import SHARED, add_hints
+from burn.attribute_hints import add_hints
 from burn.lazy import LazyModule
+from burn.tensor_hints import SHARED
 
 if TYPE_CHECKING:
     from burn import ops as ops

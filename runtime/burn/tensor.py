@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from burn.attribute_hints import TENSORS, add_hints
+from burn.attribute_hints import add_hints
 from burn.defaults import default_device
 from burn.dtypes import DType, default_dtype
 from burn.methods import Methods, method
 from burn.numpy_interface import NumpyInterface
+from burn.tensor_hints import TENSORS
 
 if TYPE_CHECKING:
     from burn.backend.autodiff import Gradients

@@ -1,7 +1,9 @@
 """Attributes that users of PyTorch and NumPy look for: what is named instead exists."""
 
 import copy
+import math
 import pickle
+import re
 import subprocess
 import sys
 from typing import Any
@@ -10,17 +12,16 @@ import numpy as np
 import pytest
 
 import burn
-from burn import Autodiff, Cpu, Parameter, Tensor, nn, ops, optim
+from burn import Autodiff, Cpu, Parameter, Tensor, loss, nn, ops, optim
 from burn.attribute_hints import (
-    BOXES,
     MODULES,
     OPTIMIZERS,
     SCHEDULES,
-    SHARED,
-    TENSORS,
     Hints,
     add_hints,
 )
+from burn.function_hints import _FUNCTIONS, function_hint
+from burn.tensor_hints import BOXES, SHARED, TENSORS
 
 CASES = [
     *(("tensor", *hint) for hint in {**SHARED, **TENSORS}.items()),
@@ -42,8 +43,8 @@ def names(subject: str) -> dict[str, Any]:
     """Return the names that hints may have, with values for which they evaluate."""
     module = nn.Linear(3, 3).to(Autodiff(Cpu()))
     opt = optim.SGD(module, lr=0.1)
-    x = burn.tensor(np.arange(9, dtype=np.float32).reshape(3, 3)).to(Autodiff(Cpu()))
-    x = x.require_grad()
+    array = np.arange(9, dtype=np.float32).reshape(3, 3) + 10 * np.eye(3, dtype="f")
+    x = burn.tensor(array).to(Autodiff(Cpu())).require_grad()
     if subject == "parameter":
         x = module.weight  # type: ignore[assignment]
     fake = {
@@ -59,6 +60,8 @@ def names(subject: str) -> dict[str, Any]:
         "opt": opt,
         "schedule": optim.constant(opt),
         "copy": copy,
+        "math": math,
+        "np": np,
         "module": module,
         "x": x,
         "y": burn.tensor(np.ones((3, 3), np.float32)),
@@ -68,6 +71,7 @@ def names(subject: str) -> dict[str, Any]:
         "axis": 0,
         "axes": (1, 0),
         "shape": (9,),
+        "key": "weight",
         "sizes": [1, 2],
         "repeats": (2, 1),
         "low": -1.0,
@@ -83,8 +87,15 @@ def test_what_a_hint_names_exists(
     space = names(subject)
     if name == "item":  # of one element
         space["x"] = Parameter(burn.tensor([1.0]))
+    if name == "cholesky":
+        space["x"] = burn.tensor(np.eye(3, dtype=np.float32))
+    if name == "get_submodule":
+        space["key"] = ""
+    if name.startswith("bitwise_") or name == "gcd":
+        space["x"] = space["y"] = space["indices"]
     path = tmp_path / "net.safetensors"
-    space["module"].save_weights(path)
+    if "path" in hint:
+        space["module"].save_weights(path)
     eval(hint.partition("  # ")[0], {**space, "path": path})  # ours, from the table
 
 
@@ -120,7 +131,8 @@ def test_messages_name_the_class_and_the_remedy() -> None:
 def test_names_of_the_package() -> None:
     program = """
 import burn
-for name, hint in burn.attribute_hints.PACKAGE.items():
+from burn.attribute_hints import PACKAGE
+for name, hint in PACKAGE.items():
     try:
         getattr(burn, name)
     except AttributeError as error:
@@ -180,3 +192,71 @@ def test_an_attribute_that_is_there_gets_no_hint() -> None:
     hints: Hints = {"reshape": "x.view(shape)"}
     with pytest.raises(ValueError, match="Tensor has 'reshape'"):
         add_hints(Tensor, hints)
+
+
+#: Methods that networks of PyTorch and code on arrays of NumPy call.
+REFLEXES = """
+square pow exp log rsqrt abs clamp clamp_ clamp_min where masked_fill masked_fill_
+norm std var amax amin argmax cumsum softmax sigmoid contiguous view permute
+transpose unsqueeze unsqueeze_ squeeze expand repeat repeat_interleave flatten
+unflatten ravel T t mT chunk split unbind narrow select roll flip mm bmm matmul mv
+dot outer addmm baddbmm topk sort argsort gather scatter scatter_add index_select
+index_add_ masked_select nonzero tril triu diagonal trace cpu cuda to device detach
+clone numpy tolist item size dim numel shape dtype type_as float half double long
+int bool new_zeros new_ones new_full is_floating_point is_contiguous stride
+element_size add_ sub_ mul_ div_ zero_ fill_ copy_ relu_ sigmoid_ tanh_ exp_ sqrt_
+pow_ tril_ requires_grad requires_grad_ grad backward retain_grad astype nbytes copy
+reshape sum mean min max prod any all ndim itemsize tobytes
+"""
+#: Operations that are no method here: they take more than tensors, or differ.
+DIFFERENT = {"bernoulli", "compress", "dequantize", "multinomial", "polygamma"} | {
+    *("resize", "stft", "unfold"),
+}
+
+
+def is_answered(owner: object, name: str) -> bool:
+    """Return whether an attribute exists or is refused with a replacement."""
+    try:
+        getattr(owner, name)
+    except AttributeError as error:
+        return "; use " in str(error)
+    return True
+
+
+@pytest.mark.parametrize("name", REFLEXES.split())
+def test_reflexes_work_or_are_refused_with_the_right_name(name: str) -> None:
+    assert is_answered(burn.tensor([[1.0]]), name)
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_methods_that_are_operations_here_are_named(library: str) -> None:
+    module = pytest.importorskip(library)
+    owner = module.ndarray if library == "numpy" else module.Tensor
+    names = {name for name in dir(owner) if name in set(dir(ops)) - DIFFERENT}
+    x = burn.tensor([1.0])
+    assert len(names) > 20 and {n for n in names if not is_answered(x, n)} == set()
+    assert not [name for name in DIFFERENT if is_answered(x, name)]
+
+
+@pytest.mark.parametrize("name", ["square", "cat", "conv2d", "softmax", "mse_loss"])
+def test_functions_of_pytorch_are_refused_with_ours(name: str) -> None:
+    for module in (burn, ops):
+        if not (module is ops and name in dir(ops)):
+            with pytest.raises(AttributeError, match=f"'{name}'; use ") as error:
+                getattr(module, name)
+            assert str(error.value).endswith(f"; use {function_hint(name)}")
+
+
+def test_what_replaces_a_function_exists() -> None:
+    assert function_hint("nothing") is None and function_hint("exp") == "ops.exp"
+    for name, hint in _FUNCTIONS.items():
+        assert function_hint(name) is not None and not hasattr(burn, name)
+        for owner, found in re.findall(r"\b(ops|burn\.loss|burn|np)\.(\w+)\b", hint):
+            spaces = {"ops": ops, "burn": burn, "np": np, "burn.loss": loss}
+            assert found == "loss" or hasattr(spaces[owner], found), hint
+
+
+def test_other_names_of_packages_suggest_near_ones() -> None:
+    program = "import burn; burn.ops.concatt"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    assert b"Did you mean: 'concat'?" in done.stderr

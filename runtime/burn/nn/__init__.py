@@ -309,7 +309,7 @@ else:
             "burn.nn.trees": ("TreeEnsemble",),
             "burn.store": ("WeightsError",),
         },
-        LAYERS,
+        LAYERS.get,
     )
     # Type checkers read ``X as X`` above.
     __all__ = ["Precision", "init", *public_names(__name__, __dir__)]

@@ -6,7 +6,7 @@ module is imported when it is first used.
 
 from typing import TYPE_CHECKING
 
-from burn.lazy import keep_functions, lazy_names
+from burn.lazy import function_hint, keep_functions, lazy_names
 from burn.ops.names import NAMES
 
 if TYPE_CHECKING:
@@ -361,7 +361,7 @@ if TYPE_CHECKING:
         tan as tan,
     )
 else:
-    __getattr__, __dir__ = lazy_names(__name__, NAMES)
+    __getattr__, __dir__ = lazy_names(__name__, NAMES, function_hint)
     # Functions with the name of their module, or the module would take their place.
     keep_functions(
         __name__, *(name for name in __dir__() if f"{__name__}.{name}" in NAMES)
