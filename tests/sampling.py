@@ -12,6 +12,9 @@ from hypothesis import settings
 #: The architecture and the exporter in the name of a whole model.
 EXPORT = re.compile(r"(?:\b|/)(\w+)\.(?:ts|dynamo|script)-op\d+")
 
+#: Examples of names, literals, comments and words of a file that become source.
+EMISSIONS, NIGHTLY_EMISSIONS = 1_000, 50_000
+
 
 def example_count(count: int) -> int:
     """Return how many examples Hypothesis draws: ``count`` if every case is run.
@@ -20,6 +23,14 @@ def example_count(count: int) -> int:
     """
     every = settings.get_profile("default").max_examples
     return max(1, count * settings().max_examples // every)
+
+
+def emission_count() -> int:
+    """Return how many examples a property of printed text has: 1 000 if every case is
+    run, 50 000 of a night.
+    """
+    is_nightly = settings() == settings.get_profile("nightly")
+    return NIGHTLY_EMISSIONS if is_nightly else example_count(EMISSIONS)
 
 
 def is_thorough(item: pytest.Item) -> bool:

@@ -4,6 +4,7 @@ import ast
 import itertools
 import keyword
 import re
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -30,7 +31,7 @@ from burn_ir.types import Type
 from tests.importer.onnx_files import model, saved, stored
 from tests.importer.payloads import AWKWARD, LONG, PAYLOADS, strings
 from tests.layout import printed_only as printed_only
-from tests.sampling import example_count
+from tests.sampling import emission_count, example_count
 
 FLOAT = onnx.TensorProto.FLOAT
 RNG = np.random.default_rng(7)
@@ -46,6 +47,7 @@ examples = settings(
     suppress_health_check=[HealthCheck.too_slow],
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
+emissions = settings(examples, max_examples=emission_count())
 
 
 def short(text: str) -> str:
@@ -145,22 +147,27 @@ def shape(text: str) -> list[str]:
     return [type(node).__name__ for node in ast.walk(ast.parse(text))]
 
 
-@examples
+@cache
+def plain_shape() -> list[str]:
+    """Return the shape of the module with harmless names."""
+    return shape(compile_graph(build(raw_model(PLAIN)), Options("Net"), "n.st").text)
+
+
+@emissions
 @given(strings, strings, strings, strings)
 @example(*["coding: utf-7 +AAo-"] * 4)
 def test_titles_change_no_code(title: str, doc: str, producer: str, node: str) -> None:
-    plain = compile_graph(build(raw_model(PLAIN)), Options("Net"), "n.safetensors")
     flat = node.replace("/", "").replace(".", "")
     names = [*PLAIN[:8], *[f"{flat}{n}" for n in range(5)], PLAIN[-1]]
     raw = raw_model(names, title, doc, producer)
     text = compile_graph(build(raw), Options("Net"), "n.safetensors").text
-    assert shape(text) == shape(plain.text)
+    assert shape(text) == plain_shape()
     whole = header(f"{title} ({producer})", "0" * 64, "0" * 64, text) + text
     assert whole.count("\n") == text.count("\n") + 4
     check(whole.encode("ascii"))
 
 
-@settings(max_examples=example_count(300), deadline=None)
+@emissions
 @given(strings | st.text(max_size=60), st.sampled_from([identifier, snake, camel]))
 def test_identifiers_are_identifiers(text: str, make: Any) -> None:
     name = make(text)
@@ -169,7 +176,7 @@ def test_identifiers_are_identifiers(text: str, make: Any) -> None:
     assert name == make(text)
 
 
-@settings(max_examples=example_count(300), deadline=None)
+@emissions
 @given(strings | st.text(max_size=60) | st.floats() | st.integers() | st.booleans())
 def test_literals_give_the_value_back(value: Any) -> None:
     text = literal([value, (value,)])
@@ -182,7 +189,7 @@ def test_literals_give_the_value_back(value: Any) -> None:
     assert back == value and again == value and type(back) is type(value)
 
 
-@settings(max_examples=example_count(300), deadline=None)
+@emissions
 @given(strings | st.text(max_size=200))
 def test_comments_are_one_plain_line(text: str) -> None:
     line = comment(text)

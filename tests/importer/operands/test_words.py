@@ -3,15 +3,17 @@
 import ast
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 
 from burn_import.codegen.gate.gate import check_body
 from burn_import.tracing.identifiers import literal, words_literal
+from tests.sampling import emission_count
 
 HEAD = "from burn import ops\n\n\ndef f() -> None:\n"
 ANY_WORDS = st.lists(st.text(max_size=12) | st.sampled_from(",|;/ \n\x85"), max_size=40)
 
 
+@settings(max_examples=emission_count())
 @given(ANY_WORDS)
 def test_the_source_gives_the_words(words: list[str]) -> None:
     text = words_literal(words)

@@ -25,7 +25,7 @@ from burn_import.skeleton.source import MOST_MEMBERS
 from burn_ir import UnsupportedModel
 from tests.importer.pytorch_files import tensor, zip_file
 from tests.modules import Array
-from tests.sampling import example_count
+from tests.sampling import emission_count, example_count
 
 ROOT = Path(__file__).parents[3]
 
@@ -229,7 +229,7 @@ def test_keys_that_python_does_not_allow_are_told(tmp_path: Path) -> None:
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 
 
-@settings(max_examples=example_count(60))
+@settings(max_examples=emission_count())
 @given(st.lists(NAMES, min_size=1, max_size=6, unique=True))
 def test_hostile_names_become_safe_source(names: list[str]) -> None:
     arrays = [(name, np.full(2, n, np.float32)) for n, name in enumerate(names)]
