@@ -29,7 +29,8 @@ def emission_count() -> int:
     """Return how many examples a property of printed text has: 1 000 if every case is
     run, 50 000 of a night.
     """
-    is_nightly = settings() == settings.get_profile("nightly")
+    nightly = settings.get_profile("nightly").max_examples
+    is_nightly = settings().max_examples == nightly
     return NIGHTLY_EMISSIONS if is_nightly else example_count(EMISSIONS)
 
 

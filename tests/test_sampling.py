@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
+from hypothesis import settings
 
-from tests.sampling import left_out
+from tests.sampling import emission_count, left_out
 
 
 @dataclass(frozen=True)
@@ -85,3 +86,15 @@ def test_models_that_are_left_are_sampled() -> None:
     bert = [Item(f"test_a[bert.ts-op{n}]", mark="models sampled") for n in (11, 13)]
     other = Item("test_a[gpt2.ts-op17]", mark="models sampled")
     assert len(names(*bert, other)) == 2
+
+
+def test_properties_of_printed_text_have_more_examples() -> None:
+    given = settings.get_current_profile_name()
+    try:
+        counts = []
+        for profile in ("sample", "default", "nightly"):
+            settings.load_profile(profile)
+            counts.append(emission_count())
+    finally:
+        settings.load_profile(given)
+    assert counts == [300, 1_000, 50_000]
