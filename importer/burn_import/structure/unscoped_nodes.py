@@ -15,6 +15,7 @@ from burn_ir.graph import Graph, Node
 from burn_ir.ops.microsoft.attention import Attention
 from burn_ir.ops.microsoft.integer import QAttention
 from burn_ir.ops.pool import AveragePool, GlobalAveragePool, MaxPool
+from burn_ir.ops.reduction import ReduceMean
 
 #: The number of nodes without weights that are followed from a value to a layer.
 _DEPTH = 8
@@ -67,9 +68,22 @@ class UnscopedNodes:
         after = self._scopes_after(node)
         if not whole or any(scope[: len(whole)] == whole for scope in after):
             return whole
-        if isinstance(node.op, _POOLINGS):
+        if self._is_pooling(node):
             return whole[:-1]
         return common([whole, *after]) if isinstance(node.op, _FUSED) else whole
+
+    def _is_pooling(self, node: Node) -> bool:
+        """Return whether a node pools: also as a mean over two axes or more."""
+        if not isinstance(node.op, ReduceMean):
+            return isinstance(node.op, _POOLINGS)
+        operand, result = node.inputs[0], node.outputs[0]
+        assert operand is not None and result is not None
+        before, after = (self.graph.types[name].shape for name in (operand, result))
+        if before is None or after is None:
+            return False
+        if len(after) == len(before):
+            return sum(m != n for m, n in zip(before, after, strict=True)) > 1
+        return len(before) - len(after) > 1
 
     def _inner_scope(self, sources: Mapping[str, Path]) -> Path:
         """Return the innermost scope that has or reads all operands."""

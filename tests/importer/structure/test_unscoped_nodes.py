@@ -110,3 +110,20 @@ def test_random_networks_keep_their_values(seed: int, tmp_path: Path) -> None:
     outputs = {results[-1], *rng.choice(results[1:], rng.integers(0, 3))}
     path = net.write(tmp_path / "net.onnx", *sorted(map(str, outputs)))
     check(path, 3)
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_a_mean_over_an_image_is_behind_the_last_block(
+    keepdims: int, tmp_path: Path
+) -> None:
+    """It is what PyTorch exports of ``x.mean((2, 3))`` and of an adaptive pooling."""
+    net = residual_stages(3, 4)
+    blocks = net.write(tmp_path / "blocks.onnx", net.nodes[-1].output[0])
+    last = net.nodes[-1].output[0]
+    net.run("ReduceMean", last, axes=[2, 3], keepdims=keepdims)
+    path = net.write(tmp_path / "net.onnx", net.nodes[-1].output[0])
+    text = import_model(path).text
+    assert len(re.findall(r"^class ", text, re.MULTILINE)) == 2
+    (before,), (mean,) = (call(load(file), [image(3)]) for file in (blocks, path))
+    expected = before.mean((2, 3), keepdims=bool(keepdims))
+    np.testing.assert_allclose(mean, expected, rtol=1e-4, atol=1e-4)
