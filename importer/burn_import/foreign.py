@@ -3,6 +3,8 @@
 from difflib import get_close_matches
 from pathlib import Path
 
+from burn.record import Foreign, files
+
 EXPORT = "Export the model to ONNX with torch.onnx.export and import that."
 REMEDY = f"{EXPORT} The weights alone become a record with -o NAME.safetensors."
 AGAIN = "Compare its size with the original; copy, download or export it again."
@@ -19,6 +21,53 @@ _FOLDERS = (
     ("model.safetensors.index.json", "Pass model.safetensors.index.json in it."),
     ("model.safetensors", "Pass model.safetensors in it."),
 )
+
+
+_TENSORRT = Foreign(
+    "TensorRT engine", "Pass the ONNX file that it was built from; it is machine code."
+)
+_ORIGINAL = "Export the model that it was converted from to ONNX."
+_PADDLE = Foreign(
+    "PaddlePaddle model",
+    "Convert it with paddle2onnx --model_dir FOLDER --model_filename NAME.pdmodel "
+    "--params_filename NAME.pdiparams --save_file NAME.onnx.",
+)
+_CAFFE = Foreign("Caffe model", "Convert it to ONNX, for example with caffe2onnx.")
+_DARKNET = Foreign(
+    "Darknet model", "Convert it to ONNX from the program that trains it."
+)
+_FLAX = Foreign(
+    "file of Flax", "Save its arrays as safetensors: flax.serialization reads them."
+)
+_WEIGHTS_OF_OPENVINO = Foreign(
+    "file of raw weights, such as OpenVINO's",
+    "Pass the ONNX file that the model was converted from.",
+)
+#: Formats that have no first bytes of their own, by the end of the name.
+_NAMES = {
+    **dict.fromkeys((".engine", ".plan", ".trt"), _TENSORRT),
+    **dict.fromkeys((".pdmodel", ".pdiparams"), _PADDLE),
+    **dict.fromkeys((".caffemodel", ".prototxt"), _CAFFE),
+    **dict.fromkeys((".weights", ".cfg"), _DARKNET),
+    **dict.fromkeys((".msgpack", ".flax"), _FLAX),
+    ".bin": _WEIGHTS_OF_OPENVINO,
+    ".params": Foreign("file of MXNet", "Export the model with mx.onnx.export_model."),
+    ".ptl": Foreign("program of PyTorch Mobile", EXPORT),
+    ".dlc": Foreign("container of Qualcomm's SNPE", _ORIGINAL),
+    ".hef": Foreign("program of Hailo", _ORIGINAL),
+    ".mnn": Foreign("MNN model", _ORIGINAL),
+    ".rknn": Foreign("RKNN model", _ORIGINAL),
+    ".pb": files.GRAPH_DEF,
+    ".mlmodel": Foreign("Core ML model", _ORIGINAL),
+}
+
+
+def kind_by_name(path: Path) -> Foreign | None:
+    """Return the format that files with the ending of this name usually have.
+
+    For files that are not ONNX, and whose first bytes tell nothing.
+    """
+    return _NAMES.get(path.suffix.lower())
 
 
 def folder_remedy(folder: Path) -> str:

@@ -85,6 +85,33 @@ COREML = Foreign(
     "Core ML model (.mlmodel)",
     "Export the model that it was converted from to ONNX; there is no way back.",
 )
+_ORIGIN = (
+    "Pass the ONNX file that it was made of, or export the original model to ONNX."
+)
+KERAS = Foreign(
+    "Keras model (.keras)",
+    "Load it with keras.saving.load_model and write ONNX with "
+    "model.export('NAME.onnx', format='onnx').",
+)
+SAVED_MODEL = Foreign(
+    "SavedModel of TensorFlow",
+    "Convert its folder with python -m tf2onnx.convert --saved-model FOLDER --output "
+    "NAME.onnx.",
+)
+GRAPH_DEF = Foreign(
+    "graph of TensorFlow (.pb)",
+    "Convert it with python -m tf2onnx.convert --graphdef NAME.pb --inputs X:0 "
+    "--outputs Y:0 --output NAME.onnx.",
+)
+TENSORRT = Foreign("TensorRT engine", f"It is machine code for one GPU. {_ORIGIN}")
+ORT = Foreign("model in the format of onnxruntime (.ort)", _ORIGIN)
+EXECUTORCH = Foreign(
+    "ExecuTorch program (.pte)",
+    "Save the exported program with torch.export.save before it is lowered, and import "
+    "that.",
+)
+OPENVINO = Foreign("OpenVINO model (.xml)", _ORIGIN)
+NCNN = Foreign("ncnn model (.param)", _ORIGIN)
 GGUF = Foreign("GGUF model", "Use the safetensors files it was converted from.")
 GENERATED = Foreign(
     "module that burn-import wrote",
@@ -112,6 +139,11 @@ MAGICS = (
     (0, b"GGUF", GGUF),
     (0, b"NRUB", BURNPACK),
     (4, b"TFL3", TFLITE),
+    (4, b"ORTM", ORT),
+    (4, b"ET12", EXECUTORCH),
+    (0, b"ftrt", TENSORRT),
+    (0, b"ptrt", TENSORRT),
+    (0, b"7767517\n", NCNN),
     (257, b"ustar", TAR),
 )
 
@@ -124,6 +156,13 @@ ONNX_TAGS = frozenset(b"\x12\x1a\x22\x28\x32\x3a\x42\x72")
 _COREML_START = re.compile(
     rb"\x08.\x12[\x80-\xff]*[\x00-\x7f]\n[\x80-\xff]*[\x00-\x7f]\n", re.DOTALL
 )
+# A MetaGraphDef whose MetaInfoDef begins with its list of operators.
+_SAVED_MODEL_START = re.compile(
+    rb"\x08.\x12[\x80-\xff]*[\x00-\x7f]\n[\x80-\xff]*[\x00-\x7f]\x12", re.DOTALL
+)
+# A NodeDef that begins with its name; field 1 of ONNX is a number.
+_GRAPH_DEF_START = re.compile(rb"\n[\x80-\xff]*[\x00-\x7f]\n[\x00-\x7f][!-~]")
+_OPENVINO_START = re.compile(rb"(?:<\?xml[^>]*\?>\s*)?<net\b")
 _PYTHON_START = re.compile(
     rb"#!.*python|[ru]?\"\"\"|(?:#.*\n|\s)*(?:import|from) +[\w., ]+(?:\n| import )"
 )
@@ -166,6 +205,8 @@ def _zip(head: bytes) -> Foreign | None:
     first = head[30 : 30 + int.from_bytes(head[26:28], "little")]
     if first.endswith(b".npy"):
         return NPZ
+    if first in (b"metadata.json", b"config.json") and b"keras" in head:
+        return KERAS
     if b"/data/weights/" in first or b"archive_format" in head:
         return EXPORTED
     # torch.jit.save writes the tensors first, torch.save the pickle.
@@ -188,6 +229,13 @@ def _coreml(head: bytes) -> Foreign | None:
     return COREML if _COREML_START.match(head) else None
 
 
+def _tensorflow(head: bytes) -> Foreign | None:
+    """Return the kind of a protobuf of TensorFlow, from its first two fields."""
+    if _SAVED_MODEL_START.match(head):
+        return SAVED_MODEL
+    return GRAPH_DEF if _GRAPH_DEF_START.match(head) else None
+
+
 def _onnx(head: bytes) -> Foreign | None:
     """Return the kind ONNX if the first bytes are typical; there is no magic number."""
     if len(head) < 3 or head[0] != 0x08:
@@ -203,6 +251,8 @@ def _text(head: bytes) -> Foreign | None:
         return GENERATED
     if _PYTHON_START.match(start):
         return PYTHON
+    if _OPENVINO_START.match(start):
+        return OPENVINO
     return JSON if start[:1] == b"{" and start[1:].lstrip()[:1] == b'"' else None
 
 
@@ -212,6 +262,7 @@ RECOGNIZERS: tuple[Callable[[bytes], Foreign | None], ...] = (
     _zip,
     _pickle,
     _coreml,
+    _tensorflow,
     _onnx,
     _text,
 )

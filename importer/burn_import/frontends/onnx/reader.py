@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from burn.record import HEAD_SIZE, describe_foreign
 from burn_import.file_kinds import FileKind, head_kind
-from burn_import.foreign import AGAIN
+from burn_import.foreign import AGAIN, kind_by_name
 from burn_import.frontends.onnx.dims import DimNames
 from burn_import.frontends.onnx.files import ExternalFiles, map_file
 from burn_import.frontends.onnx.functions import Functions
@@ -43,12 +43,24 @@ def read(path: str | Path) -> RawModel:
     file = map_file(path)
     refuse_foreign(bytes(file[:HEAD_SIZE]), path)
     try:
+        return _model(_parsed(file, path), file, path)
+    except UnreadableFile as error:
+        raise error.in_file(path.name) from error
+
+
+def _parsed(file: memoryview, path: Path) -> ModelProto:
+    """Return the message of a file, or refuse what its name says it is instead."""
+    try:
         proto = _parse(file)
         if not proto.HasField("graph"):
             raise UnreadableFile("expected an ONNX model, found no graph in it", AGAIN)
-        return _model(proto, file, path)
-    except UnreadableFile as error:
-        raise error.in_file(path.name) from error
+        return proto
+    except (UnreadableFile, InvalidModel) as error:
+        named = kind_by_name(path)
+        if named is None:
+            raise
+        message = f"expected an ONNX model; by its name this is a {named.kind}"
+        raise UnreadableFile(message, named.remedy) from error
 
 
 def external_locations(path: Path) -> list[str]:
