@@ -23,6 +23,17 @@ _FOLDERS = (
 )
 
 
+_SKLEARN = "Convert it to ONNX with skl2onnx.to_onnx(model, X), where it was trained."
+_IF_SKLEARN = f"If it is a model of scikit-learn, {_SKLEARN[0].lower()}{_SKLEARN[1:]}"
+_TREES = "Convert it to ONNX with onnxmltools, where it was trained."
+#: What to do with pickled objects of packages.
+_PACKAGES = {
+    "sklearn": _SKLEARN,
+    "lightgbm": _TREES,
+    "xgboost": _TREES,
+    "catboost": "Write it as ONNX with model.save_model('NAME.onnx', format='onnx').",
+    "keras": "Write it as ONNX with model.export('NAME.onnx', format='onnx').",
+}
 _TENSORRT = Foreign(
     "TensorRT engine", "Pass the ONNX file that it was built from; it is machine code."
 )
@@ -51,6 +62,7 @@ _NAMES = {
     **dict.fromkeys((".weights", ".cfg"), _DARKNET),
     **dict.fromkeys((".msgpack", ".flax"), _FLAX),
     ".bin": _WEIGHTS_OF_OPENVINO,
+    ".joblib": Foreign("file of joblib", _IF_SKLEARN),
     ".params": Foreign("file of MXNet", "Export the model with mx.onnx.export_model."),
     ".ptl": Foreign("program of PyTorch Mobile", EXPORT),
     ".dlc": Foreign("container of Qualcomm's SNPE", _ORIGINAL),
@@ -68,6 +80,11 @@ def kind_by_name(path: Path) -> Foreign | None:
     For files that are not ONNX, and whose first bytes tell nothing.
     """
     return _NAMES.get(path.suffix.lower())
+
+
+def object_remedy(kind: str) -> str:
+    """Return what to do with a pickled object of a class, by its package."""
+    return _PACKAGES.get(kind.partition(".")[0], "")
 
 
 def folder_remedy(folder: Path) -> str:

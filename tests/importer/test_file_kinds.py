@@ -1,6 +1,9 @@
 """Kinds of files, whatever they are called."""
 
+import pickle
+import sys
 from pathlib import Path
+from types import ModuleType
 from zipfile import ZipFile
 
 import pytest
@@ -9,8 +12,9 @@ from onnx import helper
 from burn.record import files
 from burn_import.file_kinds import FileKind, described, file_kind, head_kind
 from burn_import.foreign import _NAMES
+from burn_import.frontends import checkpoints
 from burn_import.frontends.onnx import read
-from burn_ir import UnreadableFile
+from burn_ir import ModelError, UnreadableFile
 from tests.importer.onnx_files import graph, model, saved
 
 JSON = b'{"weight_map": {}}'
@@ -113,3 +117,29 @@ def test_an_onnx_model_may_have_any_name(tmp_path: Path) -> None:
     nodes = [helper.make_node("Relu", ["x"], ["y"])]
     path = saved(tmp_path / "net.engine", model(graph(nodes, {"x": [2]})))
     assert read(path).graph.outputs == ("y",)
+
+
+class _Estimator:
+    """A stand-in for an object of scikit-learn, whose class is not imported."""
+
+
+_Estimator.__module__, _Estimator.__qualname__ = "sklearn.linear_model", "Ridge"
+
+
+def test_pickles_of_scikit_learn_are_sent_to_its_converter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = ModuleType("sklearn.linear_model")
+    holder.Ridge = _Estimator  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", holder)
+    estimator = _Estimator()
+    estimator.__dict__["coef_"] = [1.0]
+    content = pickle.dumps(estimator)
+    path = tmp_path / "net.pkl"
+    path.write_bytes(content)
+    with pytest.raises(ModelError, match="Ridge, which is not built.*skl2onnx.to_onnx"):
+        checkpoints.read(path)
+    path = tmp_path / "net.joblib"  # an array between instructions
+    path.write_bytes(content[:-8] + b"\x01\x00" + content[-8:])
+    with pytest.raises(ModelError, match="got a file of joblib.*skl2onnx.to_onnx"):
+        checkpoints.read(path)

@@ -13,6 +13,7 @@ from burn.record import (
     files,
     open_record,
 )
+from burn_import.foreign import kind_by_name
 from burn_import.frontends.checkpoints.archive import Content, read_archive
 from burn_import.frontends.checkpoints.checkpoint import (
     LIGHTNING,
@@ -55,7 +56,16 @@ def read(
     try:
         return _read(path, top_level_key, limits)
     except ModelError as error:
-        raise error.in_file(path.name) from error
+        raise _with_remedy(error, path) from error
+
+
+def _with_remedy(error: ModelError, path: Path) -> ModelError:
+    """Return an error that names the file, and what else it may be by its name."""
+    named = kind_by_name(path) if isinstance(error, UnreadableFile) else None
+    if named is None or path.suffix == ".bin":  # a usual name of checkpoints
+        return error.in_file(path.name)
+    message = f"{path.name}: expected a checkpoint of PyTorch, got a {named.kind}"
+    return UnreadableFile(message, named.remedy)
 
 
 def _read(path: Path, top_level_key: str | None, limits: Limits) -> Checkpoint:

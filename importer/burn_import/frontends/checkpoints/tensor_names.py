@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from burn.record.errors import shown
+from burn_import.foreign import object_remedy
 from burn_import.frontends.checkpoints.limits import Limits
 from burn_import.frontends.checkpoints.numpy_globals import NumpyArray
 from burn_import.frontends.checkpoints.pickle_values import (
@@ -54,7 +55,8 @@ def find(root: Value, limits: Limits) -> Contents:
     walk.visit(root, "", 0)
     content = walk.contents
     if not content.tensors and "" in content.skipped:
-        raise UnsupportedModel(f"expected tensors, got {content.skipped['']}")
+        hint = object_remedy(str(root.kind)) if isinstance(root, Instance) else ""
+        raise UnsupportedModel(f"expected tensors, got {content.skipped['']}", hint)
     return content
 
 
