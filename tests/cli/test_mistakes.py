@@ -1,5 +1,6 @@
 """Mistakes in calls of the command: each has a message, none is a defect."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -273,3 +274,41 @@ def test_a_folder_without_modules_is_said() -> None:
     answer = run("check", "empty")
     assert (answer.exit_code, answer.stdout) == (0, "")
     assert answer.stderr == "burn-import wrote no module in empty\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("bench", DIGITS, "--no-such-option"),
+        ("quantize", DIGITS, "-o", "net.py"),
+        ("insepct",),
+        ("verify",),
+    ],
+)
+def test_wrong_usage_is_shown_in_the_format_that_is_asked_for(
+    words: tuple[str, ...],
+) -> None:
+    text = run(*words)
+    assert text.stderr.startswith("Usage: burn-import")
+    message = text.stderr.rpartition("\nError: ")[2].strip()
+    answer = run(*words, "--format", "json")
+    assert answer.exit_code == text.exit_code == 2
+    data = json.loads(answer.stderr)
+    assert (data["code"], data["kind"]) == (2, "refused")
+    assert data["problems"][0]["message"] == message
+    annotated = run(*words, "--format=github")
+    assert annotated.exit_code == 2
+    assert annotated.stderr == f"::error title=burn-import::{message}\n"
+
+
+def test_extents_without_a_name_are_called_as_inspect_calls_them() -> None:
+    nodes = [helper.make_node("MatMul", ["x", "x"], ["y"])]
+    path = saved(Path("open.onnx"), model(graph(nodes, {"x": [None, None]})))
+    assert "x: float32[x_dim_0, x_dim_1]" in run("inspect", path).stdout
+    answer = run("verify", path, "--size", "x_dim_0=3")
+    assert "pass --size NAME=NUMBER for other extents (x_dim_0, x_dim_1)" in (
+        answer.stderr
+    )
+    assert (
+        run("verify", path, "--size", "x_dim_0=3", "--size", "x_dim_1=3").exit_code == 0
+    )

@@ -15,10 +15,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +56,27 @@ LAZY = {
     "weights": "inspecting",
 }
 
+#: Where a context keeps the words of the command line.
+_WORDS = "burn_import.words"
+
+
+@contextmanager
+def _formatted(args: Sequence[str]) -> Iterator[None]:
+    """Context in which errors of usage are shown in the format of ``--format``."""
+    try:
+        yield
+    except click.UsageError as error:
+        pairs = pairwise(" ".join(args).replace("=", " ").split())
+        style = next((word for option, word in pairs if option == "--format"), "text")
+        if style in ("json", "github"):
+            message = error.format_message()
+
+            def show(file: Any = None) -> None:
+                Report(style, "").usage(message)
+
+            error.show = show  # type: ignore[method-assign]
+        raise
+
 
 class DefaultGroup(click.Group):
     """A command group in which the name of the command ``import`` is optional."""
@@ -81,6 +104,23 @@ class DefaultGroup(click.Group):
         raise click.UsageError(
             f"there is no command {word!r}, nor a file of this name{help_text}", ctx
         )
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        words = tuple(args)  # parsing removes them from the list
+        with _formatted(words):
+            ctx = super().make_context(info_name, args, parent, **extra)
+        ctx.meta[_WORDS] = words
+        return ctx
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _formatted(ctx.meta[_WORDS]):
+            return super().invoke(ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own = {"--version", "-v", "-h", "--help", *self.commands, *LAZY}

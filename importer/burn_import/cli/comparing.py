@@ -67,7 +67,7 @@ def _show(result: Comparison, style: str, names: tuple[str, str]) -> None:
         values = [_as_data(value) for value in result.values]
         about = dict(zip("ab", names, strict=True))
         show_json({**about, "equal": result.is_equal}, differences=rows, values=values)
-    elif style == "github":
+    elif style == "github" and not result.is_equal:
         for message in _messages(result):
             click.echo(annotation("warning", names[1], message))
     else:

@@ -235,6 +235,15 @@ class Report:
             word = colored("error", "red", bold=True)
             click.echo(f"{word}: {clean(message)}", err=True)
 
+    def usage(self, message: str) -> None:
+        """Print that the command line is wrong, in a style for programs."""
+        from burn_ir import Problem
+
+        if self.style == "json":
+            self._json(2, KINDS[2], [Problem(message)])
+        else:
+            click.echo(annotation("error", "burn-import", message), err=True)
+
     def _json(self, code: int, kind: str, problems: list[Problem]) -> None:
         rows = [asdict(problem) for problem in problems]
         data = {"schema": SCHEMA, "model": self.model, "code": code, "kind": kind}

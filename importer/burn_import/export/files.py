@@ -116,9 +116,7 @@ def check_new(*paths: Path, force: bool) -> None:
     """
     for path in paths:
         if path.exists() and not force:
-            raise OutputRefused(
-                f"{path} already exists; pass force=True (--force) to replace"
-            )
+            raise OutputRefused(f"{path} already exists; force=True replaces it")
 
 
 def check(model: onnx.ModelProto) -> None:

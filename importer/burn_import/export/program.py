@@ -167,7 +167,7 @@ def _other_calls(source: Source, run: Sizes) -> ExportError:
     return ExportError(
         f"{source}: with {shown} the module calls other operations than with "
         "the example (a loop or a branch of Python); leave this dimension fixed, or "
-        "pass specialize=True for the operations that the example runs"
+        "pass specialize=True (--specialize) for the operations that the example runs"
     )
 
 
@@ -257,7 +257,7 @@ class _Merge:
         return ExportError(
             f"{source}: a value depends on data, or on dimensions by an unknown "
             f"formula ({shown} for {sizes}); leave a dimension fixed, or pass "
-            "specialize=True for that of the example"
+            "specialize=True (--specialize) for that of the example"
         )
 
 

@@ -131,7 +131,8 @@ class ExportRecorder(Recorder):
         if not self._specialize:
             raise ExportError(
                 f"{source}: Python reads the value of a tensor, which a graph cannot; "
-                "specialize=True exports the operations that the example runs"
+                "specialize=True (--specialize) exports the operations that the "
+                "example runs"
             )
         self.reads.append(source)
         return array

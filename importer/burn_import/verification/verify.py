@@ -65,7 +65,7 @@ def input_types(model: onnx.ModelProto) -> dict[str, Any]:
         is_text = kind.elem_type == onnx.TensorProto.STRING
         dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
         shape = [
-            d.dim_value or d.dim_param or f"{value.name}_{i}"
+            d.dim_value or d.dim_param or f"{value.name}_dim_{i}"
             for i, d in enumerate(kind.shape.dim)
         ]
         types[value.name] = (dtypes.string if is_text else dtype, shape)

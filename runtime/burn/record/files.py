@@ -44,7 +44,7 @@ TORCH = Foreign(
 )
 TORCHSCRIPT = Foreign(
     "TorchScript archive (zip)",
-    "Export the model with torch.onnx.export or torch.export.save and import that.",
+    "Import it with burn-import, which reads archives of torch.jit.save.",
 )
 EXPORTED = Foreign(
     "PyTorch exported program (.pt2, zip)",
