@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from click.testing import CliRunner, Result
 from onnx import helper
@@ -312,3 +313,26 @@ def test_extents_without_a_name_are_called_as_inspect_calls_them() -> None:
     assert (
         run("verify", path, "--size", "x_dim_0=3", "--size", "x_dim_1=3").exit_code == 0
     )
+
+
+@pytest.mark.parametrize("words", [("verify",), ("quantize", "-o", "int8.onnx")])
+def test_what_is_wrong_with_a_model_comes_before_what_onnxruntime_says(
+    words: tuple[str, ...],
+) -> None:
+    proto = onnx.load(DIGITS)
+    proto.graph.node[0].op_type = "Konv"
+    Path("net.onnx").write_bytes(proto.SerializeToString())
+    samples = ("--samples", "2") if words[0] == "quantize" else ()
+    answer = run(words[0], "net.onnx", *words[1:], *samples)
+    assert answer.exit_code == 4
+    assert "operator 'Konv' is not supported" in answer.stderr
+    assert "did you mean 'Conv'?" in answer.stderr and "random" not in answer.stderr
+
+
+def test_a_model_that_onnxruntime_alone_refuses_is_not_blamed_on_the_inputs() -> None:
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    proto = model(graph(nodes, {"x": [2]}))
+    proto.ir_version = 99
+    answer = run("verify", saved(Path("net.onnx"), proto))
+    assert "onnxruntime does not load the model" in answer.stderr
+    assert "The inputs are not the reason" in answer.stderr

@@ -32,6 +32,7 @@ from burn_import.quantization.qdq import (
 )
 from burn_import.quantization.samples import Sample, check_samples
 from burn_import.status import QUANTIZED_TO
+from burn_import.verification.errors import InputsError
 from burn_import.verification.session import run_model, session_runner
 from burn_import.verification.verify import results_of
 
@@ -104,13 +105,20 @@ def _has_scores(array: Any) -> bool:
     return bool(array.ndim == 2 and array.shape[1] > 1)
 
 
-def reference_results(model: onnx.ModelProto, samples: Sequence[Sample]) -> Reference:
-    """Return what a float model computes of samples.
+def reference_results(
+    model: onnx.ModelProto, samples: Sequence[Sample], path: Path
+) -> Reference:
+    """Return what a float model, which is the file at ``path``, computes of samples.
 
     Raises:
         InputsError: no engine accepts the samples.
+        UnsupportedModel, InvalidModel: because of the file, says the importer.
     """
-    results = [run_model(model, sample)[0] for sample in samples]
+    try:
+        results = [run_model(model, sample)[0] for sample in samples]
+    except InputsError:
+        import_model(path)
+        raise
     return Reference(samples, [output.name for output in model.graph.output], results)
 
 
@@ -154,7 +162,7 @@ def quantize_int8(
     check_output(output, force=force)
     check_samples(samples)
     model = check_float_model(path)
-    reference = reference_results(model, evaluation)
+    reference = reference_results(model, evaluation, path)
     with TemporaryDirectory() as name:
         folder = Path(name)
         prepared, notes = prepare(model, folder)
@@ -263,7 +271,7 @@ def quantize_bfloat16(
     """
     check_output(output, force=force)
     check_samples(evaluation)
-    reference = reference_results(model, evaluation)
+    reference = reference_results(model, evaluation, path)
     options = Options(dtype="bfloat16", stem=output.stem)
     module = load(path, options)
     narrow = [{k: _rounded(a) for k, a in sample.items()} for sample in evaluation]

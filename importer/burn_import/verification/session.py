@@ -89,9 +89,19 @@ def runtime_errors() -> tuple[type[Exception], ...]:
     return tuple(kind for kind in kinds if issubclass(kind, Exception))
 
 
+#: What onnxruntime says of models, before it has seen inputs.
+_NOT_LOADED = ("Load model from", "This is an invalid model", "Invalid model.")
+
+
 def _refusal(engine: str, error: Exception) -> InputsError:
     reason = str(error).rpartition("Status Message: ")[2].splitlines() or [""]
-    return InputsError(f"{engine} does not run the model on these inputs: {reason[0]}")
+    if not any(words in reason[0] for words in _NOT_LOADED):
+        text = f"{engine} does not run the model on these inputs: {reason[0]}"
+        return InputsError(text)
+    return InputsError(
+        f"{engine} does not load the model: {reason[0]}",
+        "The inputs are not the reason. burn-import reads the model.",
+    )
 
 
 def _onnxruntime(runtime: Any, model: Any, inputs: Mapping[str, Any]) -> list[Any]:

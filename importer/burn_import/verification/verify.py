@@ -105,7 +105,7 @@ def verify(
     types = input_types(proto)
     given = _input_arrays(inputs, types, sizes, seed)
     with advice(types, is_random=inputs is None):
-        expected, name = run_model(str(other), given, engine)
+        expected, name = _results_of_file(other, given, engine)
         subject = load(path) if module is None else module
         results = results_of(subject, list(given.values()))
     triples = zip(proto.graph.output, results, expected, strict=True)
@@ -117,6 +117,22 @@ def verify(
     shown = {k: f"{v.dtype}{list(v.shape)}" for k, v in given.items()}
     gradient = _gradient_error(path, given, seed) if gradients else None
     return Verified(name, rows, divergence, gradient, shown)
+
+
+def _results_of_file(
+    path: Path, given: Mapping[str, Any], engine: str
+) -> tuple[list[Any], str]:
+    """Return what another engine computes, and its name.
+
+    If it refuses, what the importer finds wrong with the file is raised first.
+    """
+    from burn_import.loading import load
+
+    try:
+        return run_model(str(path), given, engine)
+    except InputsError:
+        load(path)
+        raise
 
 
 @contextmanager
