@@ -103,6 +103,14 @@ def snake(text: str, default: str = "value") -> str:
     return identifier(spaced.lower(), default)
 
 
+def argument(name: str) -> str:
+    """Return the argument for an input of a model.
+
+    TensorFlow calls the first result of an operator ``name:0``.
+    """
+    return snake(name.removesuffix(":0"), "input")
+
+
 def camel(text: str, default: str = "Model") -> str:
     """Return ``text`` as a class name: ``layer_norm`` is ``LayerNorm``."""
     words = identifier(text, default).split("_")

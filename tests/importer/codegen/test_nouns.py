@@ -190,14 +190,14 @@ def test_outputs_of_exporters_go_by_their_nouns(tmp_path: Path) -> None:
         "mat_12 = MatMul x w", "softmax_3 = Softmax mat_12", "relu_4 = Relu x"
     )
     text = written(tmp_path, nodes, "softmax_3", "relu_4")
-    assert fields(text) == ["weights", "output_1"]
+    assert fields(text) == ["probabilities", "output_1"]
     assert "(softmax_3)" in text and "(relu_4)" in text
 
 
 def test_outputs_of_one_noun_are_counted(tmp_path: Path) -> None:
     nodes = nodes_of("softmax = Softmax x", "n = Neg x", "softmax_1 = Softmax n")
     text = written(tmp_path, nodes, "softmax", "softmax_1")
-    assert fields(text) == ["weights_0", "weights_1"]
+    assert fields(text) == ["probabilities_0", "probabilities_1"]
 
 
 def test_a_name_without_its_number_means_nothing_to_python(tmp_path: Path) -> None:
@@ -240,3 +240,20 @@ def test_extents_that_are_not_known_are_no_comment(tmp_path: Path) -> None:
         [weight, stored("zero", np.array([0])), stored("one", np.array([1]))],
     )
     assert "?" not in source(tmp_path, model(proto, 17)).partition("class Net")[2]
+
+
+def test_inputs_of_tensorflow_are_called_without_the_number_of_the_result(
+    tmp_path: Path,
+) -> None:
+    proto = helper.make_graph(
+        [helper.make_node("Add", ["a:0", "b:1"], ["y"])],
+        "net",
+        [
+            helper.make_tensor_value_info(name, TensorProto.FLOAT, ["b"])
+            for name in ("a:0", "b:1")
+        ],
+        [helper.make_empty_tensor_value_info("y")],
+    )
+    text = source(tmp_path, model(proto, 17))
+    assert "def __call__(self, a: Tensor, b_1: Tensor) -> Tensor:" in text
+    assert "a:0" in text  # the docstring has the name in the file

@@ -17,7 +17,7 @@ from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.provenance.exporter_names import chosen, is_leftover, is_stream
 from burn_import.structure import Instruction, ModuleNode, SubmoduleCall, Tree
 from burn_import.structure.module_tree import IfCall, calls_of
-from burn_import.tracing.identifiers import Namespace, identifier, snake
+from burn_import.tracing.identifiers import Namespace, argument, identifier, snake
 from burn_import.tracing.statements import symbols_in
 from burn_import.tracing.trace import Apply, Block, blocks_of
 from burn_ir.graph import Graph, Node, nested_nodes
@@ -268,7 +268,7 @@ def parameter_names(part: ModuleNode, nouns: dict[str, str]) -> list[str]:
     """
     names = Namespace()
     if not part.path:
-        return [names.unique(snake(name, "input")) for name in part.inputs]
+        return [names.unique(argument(name)) for name in part.inputs]
     words = input_roles(part)
     return named([nouns.get(name) or words.get(name, "") for name in part.inputs])
 
@@ -286,7 +286,7 @@ def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
     Outputs with generated names and equal nouns are numbered.
     """
     own = [chosen(name) and snake(name, "output") for name in graph.results]
-    inputs = {snake(name, "input") for name in graph.given}
+    inputs = {argument(name) for name in graph.given}
     candidates = []
     for name, author_name in zip(graph.results, own, strict=True):
         noun = nouns.get(name, "")

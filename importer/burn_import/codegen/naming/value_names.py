@@ -17,6 +17,7 @@ from burn_import.codegen.naming.vocabulary import (
     MASKS,
     MOVES,
     OPERANDS,
+    RESULTS,
     SCALED,
     SCALES,
     USES,
@@ -27,7 +28,7 @@ from burn_import.codegen.naming.vocabulary import (
 from burn_import.provenance.exporter_names import authored, chosen
 from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.state_owners import states_of
-from burn_import.tracing.identifiers import snake
+from burn_import.tracing.identifiers import argument, snake
 from burn_ir.graph import Graph, Node
 
 #: Maximum constant that masks a score.
@@ -54,7 +55,7 @@ class _Finder:
         self.constants = graph.constants
         self.paths = {k: v for part in tree.parts for k, v in part.layer_paths.items()}
         self.nodes = list(_every_node(graph))
-        self.inputs = {name: snake(name, "input") for name in graph.given}
+        self.inputs = {name: argument(name) for name in graph.given}
         #: The model input that a value is a view of.
         self.origin = {name: name for name in graph.given}
         #: The only model input that a mask is computed from, "" if there are others.
@@ -285,8 +286,8 @@ class _Finder:
             noun = self.noun(name)
             if noun not in OPERANDS:
                 noun = own or self.derived(name) or noun
-            if name in ends and own:
-                noun = snake(name)
+            if name in ends:
+                noun = snake(name) if own else RESULTS.get(noun, noun)
             if noun:
                 chosen[name] = noun
         return chosen

@@ -22,6 +22,8 @@ MADE: dict[str, tuple[str, ...]] = {
     "GlobalAveragePool": ("pooled",),
 }
 
+#: Nouns of results of the model whose readers are not known.
+RESULTS = {"weights": "probabilities"}
 #: Nouns of operands by operator and position.
 USES: dict[str, dict[int, str]] = {
     "Attention": {0: "query", 1: "key", 2: "value", 3: "mask"},
