@@ -295,3 +295,16 @@ def test_reserved_names_are_those_of_the_file(name: str, tmp_path: Path) -> None
     assert run("export", module, "-o", exported).exit_code == 0
     back = onnx.load(str(exported)).graph
     assert [value.name for value in (*back.input, *back.output)] == [name, "return"]
+
+
+@pytest.mark.parametrize("name", ["input_1:0", "x.1", "onnx::Add_0", "input"])
+def test_names_that_are_no_identifiers_do_not_differ_from_their_arguments(
+    name: str, tmp_path: Path
+) -> None:
+    nodes = [helper.make_node("Relu", [name], ["y"])]
+    path = saved(tmp_path / "net.onnx", model(graph(nodes, {name: ["batch", 3]})))
+    module = tmp_path / "net.py"
+    assert run(path, "-o", module).exit_code == 0
+    for pair in ((path, module), (module, path)):
+        answer = run("diff", *pair)
+        assert answer.exit_code == 0, answer.output

@@ -9,8 +9,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from burn_import.tracing.identifiers import unreserved
-
 if TYPE_CHECKING:
     from burn_import.comparison.nodes import NodeFacts
     from burn_import.pipeline import Compiled
@@ -33,6 +31,11 @@ class Contents:
     opsets: Mapping[str, int] | None = None
     operators: Mapping[str, int] | None = None
     nodes: Mapping[str, NodeFacts] | None = None
+
+    @property
+    def is_module(self) -> bool:
+        """Whether this is a generated class, whose results have no names."""
+        return self.inputs is not None and self.outputs is None
 
 
 def file_contents(path: Path) -> Contents:
@@ -86,8 +89,6 @@ def module_contents(module: Any) -> Contents:
     from burn.record import record_of_bytes
 
     inputs = getattr(type(module).__call__, "input_types", None)
-    if inputs is not None:
-        inputs = {unreserved(name): shown for name, shown in inputs.items()}
     if not hasattr(module, "state_dict"):
         written = sys.modules[type(module).__module__]
         # Files written before ``Module.load`` have the record as a constant.

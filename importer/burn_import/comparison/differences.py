@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from burn.store.fit import described
+from burn_import.tracing.identifiers import argument, unreserved
 
 if TYPE_CHECKING:
     from burn_import.comparison.contents import Contents
@@ -71,6 +72,8 @@ def compare(first: Contents, second: Contents) -> Comparison:
     rows: list[Difference] = []
     for part in ("opset", "input", "output", "operator"):
         old, new = (getattr(side, f"{part}s") for side in (first, second))
+        if part == "input" and first.is_module != second.is_module:
+            old, new = _arguments(old), _arguments(new)
         if old is not None and new is not None:
             rows += _of_part(part, _texts(old), _texts(new))
     if first.nodes is not None and second.nodes is not None:
@@ -88,6 +91,14 @@ def compare(first: Contents, second: Contents) -> Comparison:
         if (value := value_difference(key, array, other)) is not None
     ]
     return Comparison(tuple(rows), tuple(values), len(first.weights))
+
+
+def _arguments(inputs: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """Return the types of inputs by the names that they have as arguments."""
+    if inputs is None:
+        return None
+    named = {unreserved(argument(name)): shown for name, shown in inputs.items()}
+    return named if len(named) == len(inputs) else inputs
 
 
 def _texts(rows: Mapping[str, Any]) -> dict[str, str]:
