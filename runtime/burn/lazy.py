@@ -32,7 +32,7 @@ def lazy_names(
     def get_attribute(name: str) -> Any:
         origin = origins.get(name)
         if origin is None:
-            remedy = hint(name)
+            remedy = hint(name) if name[0] != "_" else None  # Python looks for many
             message = f"module {package!r} has no attribute {name!r}"
             if remedy is not None:
                 raise AttributeError(f"{message}; use {remedy}")
