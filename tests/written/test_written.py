@@ -50,10 +50,8 @@ WRITTEN = {
 #: Generated lines for one that a person writes.
 MOST = 1.2
 #: The same for longer models. The decoder of Whisper has the long names of the file's
-#: inputs in every signature; SegFormer's sizes of images are arguments of constructors.
+#: inputs in every signature.
 LONGER = {
-    "arch/segformer.dynamo-op20": 1.41,
-    "arch/segformer.ts-op14": 1.41,
     "arch/whisper_decoder.dynamo-op20": 1.3,
     "arch/whisper_decoder.ts-op17": 1.3,
 }
