@@ -9,6 +9,7 @@ from typing import Any
 
 from burn.dtypes import is_float
 from burn.primitive import Primitive
+from burn_import.codegen.naming.short_names import short_names
 from burn_import.codegen.naming.value_names import find_nouns
 from burn_import.codegen.naming.vocabulary import result_of
 from burn_import.codegen.printing.consumer_words import telling
@@ -169,7 +170,7 @@ class Nouns:
             if name not in ends or (part.path and crowd[plain(noun)] == 1)
         }
         names = nouns | short | self._stored(part)
-        return _within_decoder(names) if part.path else names
+        return short_names(part, _within_decoder(names)) if part.path else names
 
     def _stored(self, part: ModuleNode) -> dict[str, str]:
         """Return the nouns of the stored arrays that a module reads itself."""
