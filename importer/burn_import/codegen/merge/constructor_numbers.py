@@ -40,6 +40,8 @@ class Numerals:
         self.rows: dict[Row, list[Place]] = {}
         for operand_path, row in union.numbers.items():
             self.rows.setdefault(row, []).append(operand_path)
+        #: Numbers instead of -1, where the first extent is inferred.
+        self.extents: dict[Place, int] = {}
         self.infer({column.values for column in fields})
         for operand_path, quotient in union.quotients.items():
             self.rows.setdefault(quotient.divisors, []).append(operand_path)
@@ -50,14 +52,16 @@ class Numerals:
         self.flags: dict[int, str] = {}
         #: The numbers of optional operators of the same bodies, by name.
         self.operators: dict[tuple[str, Row], list[int]] = {}
+        conditions = _conditions(union)
         for number, operator in union.operators.items():
-            if isinstance(operator, OptionalBlock) and operator.condition:
-                self.flags[number] = operator.condition
+            if operator.having in conditions:
+                self.flags[number] = conditions[operator.having]
                 continue
             key = (operator.name, operator.having)
             self.operators.setdefault(key, []).append(number)
         self.columns += [Column(row, name, "") for name, row in self.operators]
-        self.values: dict[Place, Dim | GivenFloat] = dict.fromkeys(union.inferred, -1)
+        self.values: dict[Place, Dim | GivenFloat] = {**self.extents}
+        self.values.update(dict.fromkeys(union.inferred, -1))
         self.attributes: dict[str, str] = {}
 
     def infer(self, given: set[Row]) -> None:
@@ -67,10 +71,24 @@ class Numerals:
             places = self.rows[row]
             calls = {operand_path[0] for operand_path in places}
             taken = {operand_path[0] for operand_path in inferred}
-            shapes = all(can_infer(self.trace, operand_path) for operand_path in places)
+            shapes = all(
+                can_infer(self.trace, operand_path) or self.implied(operand_path)
+                for operand_path in places
+            )
             if shapes and len(calls) == len(places) and not calls & taken:
                 inferred.update(places)
+                for operand_path in places:
+                    self.extents.update(self.implied(operand_path))
                 del self.rows[row]
+
+    def implied(self, operand_path: Place) -> dict[Place, int]:
+        """Return the extent that is known if the first one is inferred instead."""
+        is_first = len(operand_path) == 3 and operand_path[1:] == (1, 0)
+        return {
+            path: extent
+            for path, extent in self.union.implied.items()
+            if is_first and path[0] == operand_path[0]
+        }
 
     def primitive(self, operand_path: Place) -> str:
         """Return the name of the primitive with an operand at ``operand_path``."""
@@ -133,6 +151,12 @@ class Numerals:
     def fields(self) -> list[str]:
         """Return the assignments of ``__init__``."""
         return [f"self.{name} = {text}" for text, name in self.attributes.items()]
+
+
+def _conditions(union: Union) -> dict[tuple[bool, ...], str]:
+    """Return the conditions of blocks that read an attribute, by who has it."""
+    blocks = [o for o in union.operators.values() if isinstance(o, OptionalBlock)]
+    return {block.having: block.condition for block in blocks if block.fields}
 
 
 def _labels(shape: Any, movements: set[str]) -> dict[int, str]:

@@ -12,8 +12,9 @@ from burn_import.tracing.identifiers import Namespace, identifier, literal, snak
 
 #: Maximum number of parameters; with more, separate classes are clearer.
 MOST_PARAMETERS = 9
-#: Factors between related numbers.
+#: Factors between related numbers, and sizes of windows.
 FACTORS = (2, 3, 4, 6, 8)
+WINDOW_SIZES = range(2, 33)
 #: Minimum number of classes for a derived condition; fewer may match by chance.
 FEW = 3
 #: Words in labels of widths.
@@ -21,7 +22,12 @@ WIDTHS = ("features", "channels", "hidden", "width")
 #: The number of modules in a list.
 DEPTH = "depth"
 #: Generic labels of parameters, with their replacements.
-VAGUE = {"normalized_shape": "features", "num_features": "channels", "size": "size"}
+VAGUE = {
+    "normalized_shape": "features",
+    "num_features": "channels",
+    "num_channels": "channels",
+    "size": "size",
+}
 
 Row = tuple[Any, ...]
 
@@ -162,6 +168,10 @@ class _Plan:
         for p in whole:
             if label == "padding" and "kernel" in p.name:
                 yield f"{p.name} // 2", [v // 2 for v in p.values]
+            if label == "size" and p.name == "windows":
+                yield from (
+                    (f"{k} * windows", [k * v for v in p.values]) for k in WINDOW_SIZES
+                )
             is_size = label == p.name == "size"
             if not (is_size or (_is_width(label) and _is_width(p.name))):
                 continue
@@ -304,8 +314,11 @@ def _is_width(label: str) -> bool:
 def _label(labels: Sequence[str]) -> str:
     """Return the label of a parameter with several uses: ``channels`` for both.
 
-    Windows that are as large as their distance are patches.
+    Windows that are as large as their distance are patches. A number of heads is also
+    the width of what has one feature for each.
     """
+    if "heads" in labels:
+        return "heads"
     specific = [label for label in labels if label not in VAGUE] or [
         VAGUE[label] for label in labels
     ]

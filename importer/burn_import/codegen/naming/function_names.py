@@ -47,6 +47,8 @@ POSITION_ROLES = {
     ("integer_matmul", 0): "weight",
     ("integer_matmul", 1): "weight",
     ("gather_nd", 0): "table",
+    ("take", 1): "indices",
+    ("embedding", 1): "indices",
     ("concat", 0): "prefix",
 }
 #: Prefix of model inputs that only a decoder reads.
