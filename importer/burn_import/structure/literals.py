@@ -139,7 +139,8 @@ def is_number_of_program(graph: Graph, name: str) -> bool:
     if not (is_float(array.dtype) or is_integer(array.dtype) or array.dtype == bool_):
         return False
     first = original(graph, name)
-    if is_authored(graph, name) or is_key(graph.producer, first):
+    is_computed = first in constants.literals and graph.producer.startswith("pytorch")
+    if is_authored(graph, name) or (not is_computed and is_key(graph.producer, first)):
         return False
     if is_float(array.dtype) and (contents(array) == "inv_freq" or is_sinusoid(array)):
         return False

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from burn_import.codegen.merge.constructor_parameters import Row
-from burn_import.codegen.merge.expression_slots import MISSING, Place, can_infer
+from burn_import.codegen.merge.expression_slots import (
+    MISSING,
+    Place,
+    can_infer,
+    must_follow,
+)
 from burn_import.codegen.merge.init_fields import Column
 from burn_import.codegen.merge.optional_blocks import OptionalBlock
 from burn_import.codegen.merge.unified_body import Union
@@ -46,7 +51,7 @@ class Numerals:
         for operand_path, quotient in union.quotients.items():
             self.rows.setdefault(quotient.divisors, []).append(operand_path)
         self.columns = [
-            Column(row, self.label(places), "", derived=MISSING in row)
+            Column(row, self.label(places), "", derived=self.must_follow(row, places))
             for row, places in self.rows.items()
         ]
         self.flags: dict[int, str] = {}
@@ -81,6 +86,11 @@ class Numerals:
                     self.extents.update(self.implied(operand_path))
                 del self.rows[row]
 
+    def must_follow(self, row: Row, places: Sequence[Place]) -> bool:
+        """Return whether a number must follow from others of the constructor."""
+        follows = any(must_follow(self.trace, operand_path) for operand_path in places)
+        return MISSING in row or follows
+
     def implied(self, operand_path: Place) -> dict[Place, int]:
         """Return the extent that is known if the first one is inferred instead."""
         is_first = len(operand_path) == 3 and operand_path[1:] == (1, 0)
@@ -105,6 +115,8 @@ class Numerals:
         if isinstance(operand_path[1], str):
             return operand_path[1]
         statement = self.trace.body.statements[int(operand_path[0])]
+        if must_follow(self.trace, operand_path):
+            return "width"
         if self.primitive(operand_path) != "reshape" or len(operand_path) != 3:
             return "size"
         assert isinstance(statement, Apply)

@@ -107,3 +107,29 @@ def test_heads_are_heads_in_layers_too() -> None:
         Column((2, 4), "heads", ""),
     ]
     assert constructor(columns, []).signature == ", in_features: int, heads: int"
+
+
+def halving(folder: Path, widths: tuple[int, int], ends: tuple[int, int]) -> str:
+    """Return the source of blocks that add their rows from 0 up to ``ends``."""
+    lines, layers = "zero = Constant <value_ints = [0]> ()\n", Layers()
+    lines += "one = Constant <value_ints = [1]> ()\nv0 = Tanh (x)\n"
+    for i, (width, end) in enumerate(zip(widths, ends, strict=True)):
+        layers[f"blocks.{i}.fc"] = (width, 2 * width)
+        lines += f"end{i} = Constant <value_ints = [{end}]> ()\n"
+        lines += gemm(f"h{i}", f"blocks.{i}.fc", f"v{i}")
+        lines += f'["/blocks.{i}/Slice"] s{i} = Slice (h{i}, zero, end{i}, one)\n'
+        lines += f'["/blocks.{i}/Sigmoid"] v{i + 1} = Sigmoid (s{i})\n'
+    lines += '["/Neg"] y = Neg (v2)\n'
+    shape = f"n, {ends[1]}"
+    text = f"agraph (float[n, {widths[0]}] x) => (float[{shape}] y) {{\n{lines}}}"
+    return check(folder, text, {"x": normal(3, widths[0])}, weights=linear(layers))
+
+
+def test_bounds_of_slices_follow_from_widths(tmp_path: Path) -> None:
+    source = halving(tmp_path, (4, 2), (2, 1))
+    assert source.count("(nn.Module)") == 2
+    assert "[:, : self.width]" in source
+
+
+def test_bounds_that_follow_from_nothing_are_another_class(tmp_path: Path) -> None:
+    assert halving(tmp_path, (4, 3), (3, 2)).count("(nn.Module)") == 3
