@@ -87,3 +87,27 @@ def test_zeros_that_are_written_to_a_tensor_have_no_key(tmp_path: Path) -> None:
     actual = model(burn.tensor(x)).numpy()
     np.testing.assert_array_equal(actual, np.maximum(x * weights["first"], 0))
     assert {key for key, _ in model.boxes()} == {"first"}
+
+
+def test_long_contents_of_a_buffer_are_computed_from_it(tmp_path: Path) -> None:
+    weights = {"table": drawn(64, 2), "ids": np.arange(64)[None]}
+    part, rows = meta("int64", [1, 48]), meta("float32", [1, 48, 2])
+    piece: dict[str, Any] = {
+        name: {"as_int": number}
+        for name, number in {"dim": 1, "start": 0, "end": 48}.items()
+    }
+    nodes = [
+        call("aten.slice.Tensor", "part", self=ref("b_ids"), **piece),
+        call(
+            "aten.embedding.default", "rows", weight=ref("p_table"), indices=ref("part")
+        ),
+        call("aten.mul.Tensor", "mul", self=ref("rows"), other=ref("x")),
+    ]
+    types = {"part": part, "rows": rows, "mul": rows}
+    content = program({"x": TWO}, weights, nodes, types, ["mul"], ("ids",))
+    file = saved(tmp_path, content, weights)
+    model: Any = load(file)
+    x = drawn(2, seed=3)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_array_equal(actual, weights["table"][None, :48] * x)
+    assert "self.ids[:, :48]" in import_model(file).text

@@ -72,12 +72,14 @@ class Numerals:
     def infer(self, given: set[Row]) -> None:
         """Replace dimensions by -1 where ``reshape`` can infer them."""
         inferred = self.union.inferred
-        for row in sorted(self.rows, key=lambda row: row in given):
+        for row in sorted(self.rows, key=lambda row: (-1 not in row, row in given)):
             places = self.rows[row]
             calls = {operand_path[0] for operand_path in places}
             taken = {operand_path[0] for operand_path in inferred}
             shapes = all(
-                can_infer(self.trace, operand_path) or self.implied(operand_path)
+                can_infer(self.trace, operand_path)
+                or self.implied(operand_path)
+                or (-1 in row and self.is_inferred(operand_path))
                 for operand_path in places
             )
             if shapes and len(calls) == len(places) and not calls & taken:
@@ -85,6 +87,17 @@ class Numerals:
                 for operand_path in places:
                     self.extents.update(self.implied(operand_path))
                 del self.rows[row]
+
+    def is_inferred(self, operand_path: Place) -> bool:
+        """Return whether bodies that infer an extent do so at one place of a shape."""
+        others = [
+            path
+            for row, places in self.rows.items()
+            for path in places
+            if -1 in row and path[0] == operand_path[0]
+        ]
+        is_shape = self.primitive(operand_path) == "reshape" and len(operand_path) == 3
+        return is_shape and others == [operand_path]
 
     def must_follow(self, row: Row, places: Sequence[Place]) -> bool:
         """Return whether a number must follow from others of the constructor."""

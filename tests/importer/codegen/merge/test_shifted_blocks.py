@@ -133,3 +133,29 @@ def test_bounds_of_slices_follow_from_widths(tmp_path: Path) -> None:
 
 def test_bounds_that_follow_from_nothing_are_another_class(tmp_path: Path) -> None:
     assert halving(tmp_path, (4, 3), (3, 2)).count("(nn.Module)") == 3
+
+
+def test_what_one_block_infers_all_do(tmp_path: Path) -> None:
+    """The first block joins two rows of three, the second has two rows of one."""
+    lines, layers = "v0 = Tanh (x)\n", Layers()
+    between = (
+        "split = Constant <value_ints = [2, 3, 8]> ()\n"
+        "axis = Constant <value_ints = [1]> ()\n"
+        '["/Reshape"] u = Reshape (q0, split)\n'
+        '["/ReduceMax"] v1 = ReduceMax (u, axis)\n'
+    )
+    for i, length in enumerate((3, 1)):
+        layers[f"blocks.{i}.fc"] = (8, 8)
+        key = f"blocks__{i}__fc"
+        lines += (
+            f'["/blocks.{i}/fc/MatMul"] h{i} = MatMul (v{i}, {key}__weight)\n'
+            f'["/blocks.{i}/fc/Add"] k{i} = Add (h{i}, {key}__bias)\n'
+            f"a{i} = Constant <value_ints = [{2 * length}, 8]> ()\n"
+            f'["/blocks.{i}/Reshape"] p{i} = Reshape (k{i}, a{i})\n'
+            f'["/blocks.{i}/Softmax"] q{i} = Softmax <axis = 1> (p{i})\n'
+        )
+        lines += between if not i else '["/Neg"] y = Neg (q1)\n'
+    text = f"agraph (float[2, 3, 8] x) => (float[2, 8] y) {{\n{lines}}}"
+    source = check(tmp_path, text, {"x": normal(2, 3, 8)}, weights=linear(layers))
+    assert source.count("(nn.Module)") == 2
+    assert "self.size" not in source and "reshape(-1, 8)" in source
