@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from burn.dtypes import bool_, is_float, is_integer
+from burn_import.passes.shapes.implicit_broadcast import ELEMENTWISE, is_covered
 from burn_import.provenance.trainable import contents, is_sinusoid, is_trained
 from burn_import.provenance.weight_owners import is_authored, is_key, original
 from burn_import.rewriting.arrays import integers, literal
@@ -69,20 +70,43 @@ class _Literals:
         """Append ``node``, after the nodes that compute its operands."""
         held = set(layer_constants(self.graph, node))
         inputs = tuple(
-            name if name is None or name in held else self.value(name, node)
-            for name in node.inputs
+            name if name is None or name in held else self.operand(name, at, node)
+            for at, name in enumerate(node.inputs)
         )
         same = inputs == node.inputs
         self.nodes.append(node if same else replace(node, inputs=inputs))
+
+    def operand(self, name: str, position: int, reader: Node) -> str:
+        """Return the name of an operand: a number's if equal ones are broadcast.
+
+        Zeros that are selected become a number too; others are states before a loop.
+        """
+        is_elementwise = reader.op.onnx in ELEMENTWISE and not reader.op.domain
+        if is_elementwise and self.is_program(name) and self.graph.constants[name].ndim:
+            array = self.graph.constants[name]
+            number = _without_repetitions(array).reshape(-1)
+            rest = [n for at, n in enumerate(reader.inputs) if at != position]
+            types = [self.graph.types.get(n or "") for n in rest]
+            shapes = [one.shape for one in types if one is not None and one.shape]
+            is_state = reader.op.onnx != "Where" and not number.any()
+            if number.size == 1 and not is_state and is_covered(array.shape, shapes):
+                scalar = number.reshape(())
+                name = literal(self.graph, f"{array.dtype}({scalar})", scalar)
+                self.graph.constants.inlined.add(name)
+                return name
+        return self.value(name, reader)
+
+    def is_program(self, name: str) -> bool:
+        """Return whether an operand is a constant of the program."""
+        is_known = name not in self.taken and is_number_of_program(self.graph, name)
+        return is_known and name not in self.graph.constants.measured
 
     def value(self, name: str, reader: Node) -> str:
         """Return the name of an operand: a new one if nodes compute the array."""
         key = (name, reader.scope)
         if key in self.values:
             return self.values[key]
-        if name in self.taken or not is_number_of_program(self.graph, name):
-            return name
-        if name in self.graph.constants.measured:
+        if not self.is_program(name):
             return name
         array = self.graph.constants[name]
         if is_written_out(array):
@@ -115,7 +139,8 @@ def is_number_of_program(graph: Graph, name: str) -> bool:
     if not (is_float(array.dtype) or is_integer(array.dtype) or array.dtype == bool_):
         return False
     first = original(graph, name)
-    if is_authored(graph, name) or is_key(graph.producer, first):
+    is_computed = first in constants.literals and graph.producer.startswith("pytorch")
+    if is_authored(graph, name) or (not is_computed and is_key(graph.producer, first)):
         return False
     if is_float(array.dtype) and (contents(array) == "inv_freq" or is_sinusoid(array)):
         return False

@@ -119,4 +119,24 @@ def test_roles_of_other_producers_go_by_use(tmp_path: Path, producer: str) -> No
     proto = {"producer": producer}
     text, parameters, buffers = imported(tmp_path, nodes, weights, **proto)
     assert len(parameters) == 1, text
-    assert len(buffers) == 3 and "ops.full((12, 12), -5.0)" in text
+    assert len(buffers) == 3 and ", -5.0)" in text and "ops.full" not in text
+
+
+def test_equal_numbers_are_one_where_they_are_broadcast(tmp_path: Path) -> None:
+    nodes = [
+        node("Mul", "x val_3", "m", "head"),
+        node("Mul", "m head.scale", "y", "head"),
+    ]
+    weights = {"val_3": np.full((12, 1), 2.5, np.float32), "head.scale": drawn(12)}
+    text, _, buffers = imported(tmp_path, nodes, weights)
+    assert not buffers and "x * 2.5" in text
+
+
+def test_zeros_before_a_loop_stay_an_array(tmp_path: Path) -> None:
+    nodes = [
+        node("Mul", "x val_3", "m", "head"),
+        node("Add", "m head.bias", "y", "head"),
+    ]
+    weights = {"val_3": np.zeros((12, 12), np.float32), "head.bias": drawn(12)}
+    text, _, buffers = imported(tmp_path, nodes, weights)
+    assert not buffers and "ops.full((12, 12), 0.0)" in text

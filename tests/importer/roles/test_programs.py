@@ -70,3 +70,44 @@ def test_many_tensors_that_are_not_read_are_left_out(
     assert (set(model.state_dict()) == {"scale", *spare}) == has_room
     notes = " ".join(import_model(file).notes)
     assert ("never reads 65 of the tensors" in notes) != has_room
+
+
+def test_zeros_that_are_written_to_a_tensor_have_no_key(tmp_path: Path) -> None:
+    weights = {"first": drawn(2)}
+    nodes = [
+        call("aten.zero.default", "zero_", self=ref("p_first")),
+        call("aten.mul.Tensor", "mul", self=ref("x"), other=ref("p_first")),
+        call("aten.maximum.default", "maximum", self=ref("mul"), other=ref("zero_")),
+    ]
+    types = {"zero_": TWO, "mul": TWO, "maximum": TWO}
+    content = program({"x": TWO}, weights, nodes, types, ["maximum"], ())
+    file = saved(tmp_path, content, weights)
+    model: Any = load(file)
+    x = drawn(2, seed=3)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_array_equal(actual, np.maximum(x * weights["first"], 0))
+    assert {key for key, _ in model.boxes()} == {"first"}
+
+
+def test_long_contents_of_a_buffer_are_computed_from_it(tmp_path: Path) -> None:
+    weights = {"table": drawn(64, 2), "ids": np.arange(64)[None]}
+    part, rows = meta("int64", [1, 48]), meta("float32", [1, 48, 2])
+    piece: dict[str, Any] = {
+        name: {"as_int": number}
+        for name, number in {"dim": 1, "start": 0, "end": 48}.items()
+    }
+    nodes = [
+        call("aten.slice.Tensor", "part", self=ref("b_ids"), **piece),
+        call(
+            "aten.embedding.default", "rows", weight=ref("p_table"), indices=ref("part")
+        ),
+        call("aten.mul.Tensor", "mul", self=ref("rows"), other=ref("x")),
+    ]
+    types = {"part": part, "rows": rows, "mul": rows}
+    content = program({"x": TWO}, weights, nodes, types, ["mul"], ("ids",))
+    file = saved(tmp_path, content, weights)
+    model: Any = load(file)
+    x = drawn(2, seed=3)
+    actual = model(burn.tensor(x)).numpy()
+    np.testing.assert_array_equal(actual, weights["table"][None, :48] * x)
+    assert "self.ids[:, :48]" in import_model(file).text

@@ -12,6 +12,7 @@ from typing import Any
 
 from burn import Tensor
 from burn_import.codegen.merge.block_comparison import (
+    check_final_blocks,
     place_block_operands,
     without_block,
 )
@@ -25,7 +26,7 @@ from burn_import.codegen.merge.expression_slots import (
     may_be_given,
     padded,
 )
-from burn_import.codegen.merge.extent_rows import check_extents
+from burn_import.codegen.merge.extent_rows import check_extents, implied_extent
 from burn_import.codegen.merge.list_calls import ONLY, alike
 from burn_import.codegen.merge.optional_operators import (
     optional_operator,
@@ -57,6 +58,7 @@ def unite(bodies: Sequence[Body]) -> Union:
         raise DifferError  # states differ between instances
     for number, values in enumerate(results):
         run.operand(values, ("result", number))
+    check_final_blocks(run)
     place_block_operands(run)
     check_extents(run.union, bodies, run.dims)
     run.check_inside()
@@ -309,6 +311,7 @@ class Comparison:
         args = [padded(primitive, call.args, length) for call in calls]
         for position, values in enumerate(zip(*args, strict=True)):
             self.operand(values, (number, position))
+        self.union.implied.update(implied_extent(number, calls))
         for name in names:
             given = [call.static.get(name, usual.get(name)) for call in calls]
             self.operand(given, (number, name))

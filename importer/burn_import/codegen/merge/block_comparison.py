@@ -24,8 +24,9 @@ from burn_import.codegen.merge.unified_body import Unification
 from burn_import.tracing.statements import reads
 from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
 
-#: Maximum number of blocks in one class; with more, separate classes are clearer.
-MOST_BLOCKS = 2
+#: Maximum number of conditions of blocks in one class, and of blocks with one; with
+#: more, separate classes are clearer.
+MOST_CONDITIONS, MOST_BLOCKS = 2, 3
 
 
 def without_block(
@@ -54,7 +55,10 @@ def without_block(
     )
     blocks = run.union.operators
     if number not in blocks:
-        if len(blocks) == MOST_BLOCKS or number in run.common:
+        rows = [block.having for block in blocks.values()]
+        if len({*rows, having}) > MOST_CONDITIONS or rows.count(having) == MOST_BLOCKS:
+            raise DifferError
+        if number in run.common:
             raise DifferError
         new = _block(run, symbols, operands, having, chain, operand_path)
         blocks[number] = new
@@ -67,6 +71,26 @@ def without_block(
         raise DifferError  # another reader gets another value without the block
     tensors = zip(values, skipped, strict=True)
     return [Tensor(symbol, value.backend) for value, symbol in tensors], block.main
+
+
+def check_final_blocks(run: Unification) -> None:
+    """Check that a final operator that bodies lack undoes or repeats another one.
+
+    Raises:
+        DifferError: it is alone, so that separate classes are clearer.
+    """
+    results = {id(result.data) for result in run.bodies[0].trace.body.results}
+    statements = run.bodies[0].trace.body.statements
+    blocks = {
+        number: block
+        for number, block in run.union.operators.items()
+        if isinstance(block, OptionalBlock)
+    }
+    rows = [block.having for block in blocks.values()]
+    for number, block in blocks.items():
+        is_final = any(id(target) in results for target in statements[number].targets)
+        if is_final and not block.fields and rows.count(block.having) == 1:
+            raise DifferError
 
 
 def _origin(run: Unification, index: int, symbol: Symbol) -> Hashable:
@@ -150,7 +174,7 @@ def _block(
         raise DifferError  # only one of its places gets another parameter
     rest = [s for at, s in enumerate(block.statements) if at not in numbers]
     fields = _fields(run, inside, rest, having)
-    if not fields and (operand_path[0] == "result" or not is_single(inside)):
+    if not fields and not is_single(inside):
         raise DifferError
     changes_rank = check_types(symbols[0], main, _is_reshape(run, operand_path))
     place = (int(run.makers[0][last][0]), chain[-1])

@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from burn_import.codegen.merge.constructor_parameters import Row
-from burn_import.codegen.merge.expression_slots import MISSING, Place, can_infer
+from burn_import.codegen.merge.expression_slots import (
+    MISSING,
+    Place,
+    can_infer,
+    must_follow,
+)
 from burn_import.codegen.merge.init_fields import Column
 from burn_import.codegen.merge.optional_blocks import OptionalBlock
 from burn_import.codegen.merge.unified_body import Union
@@ -40,37 +45,73 @@ class Numerals:
         self.rows: dict[Row, list[Place]] = {}
         for operand_path, row in union.numbers.items():
             self.rows.setdefault(row, []).append(operand_path)
+        #: Numbers instead of -1, where the first extent is inferred.
+        self.extents: dict[Place, int] = {}
         self.infer({column.values for column in fields})
         for operand_path, quotient in union.quotients.items():
             self.rows.setdefault(quotient.divisors, []).append(operand_path)
         self.columns = [
-            Column(row, self.label(places), "", derived=MISSING in row)
+            Column(row, self.label(places), "", derived=self.must_follow(row, places))
             for row, places in self.rows.items()
         ]
         self.flags: dict[int, str] = {}
         #: The numbers of optional operators of the same bodies, by name.
         self.operators: dict[tuple[str, Row], list[int]] = {}
+        conditions = _conditions(union)
         for number, operator in union.operators.items():
-            if isinstance(operator, OptionalBlock) and operator.condition:
-                self.flags[number] = operator.condition
+            if operator.having in conditions:
+                self.flags[number] = conditions[operator.having]
                 continue
             key = (operator.name, operator.having)
             self.operators.setdefault(key, []).append(number)
         self.columns += [Column(row, name, "") for name, row in self.operators]
-        self.values: dict[Place, Dim | GivenFloat] = dict.fromkeys(union.inferred, -1)
+        self.values: dict[Place, Dim | GivenFloat] = {**self.extents}
+        self.values.update(dict.fromkeys(union.inferred, -1))
         self.attributes: dict[str, str] = {}
 
     def infer(self, given: set[Row]) -> None:
         """Replace dimensions by -1 where ``reshape`` can infer them."""
         inferred = self.union.inferred
-        for row in sorted(self.rows, key=lambda row: row in given):
+        for row in sorted(self.rows, key=lambda row: (-1 not in row, row in given)):
             places = self.rows[row]
             calls = {operand_path[0] for operand_path in places}
             taken = {operand_path[0] for operand_path in inferred}
-            shapes = all(can_infer(self.trace, operand_path) for operand_path in places)
+            shapes = all(
+                can_infer(self.trace, operand_path)
+                or self.implied(operand_path)
+                or (-1 in row and self.is_inferred(operand_path))
+                for operand_path in places
+            )
             if shapes and len(calls) == len(places) and not calls & taken:
                 inferred.update(places)
+                for operand_path in places:
+                    self.extents.update(self.implied(operand_path))
                 del self.rows[row]
+
+    def is_inferred(self, operand_path: Place) -> bool:
+        """Return whether bodies that infer an extent do so at one place of a shape."""
+        others = [
+            path
+            for row, places in self.rows.items()
+            for path in places
+            if -1 in row and path[0] == operand_path[0]
+        ]
+        is_shape = self.primitive(operand_path) == "reshape" and len(operand_path) == 3
+        return is_shape and others == [operand_path]
+
+    def must_follow(self, row: Row, places: Sequence[Place]) -> bool:
+        """Return whether a number must follow from others of the constructor."""
+        follows = any(must_follow(self.trace, operand_path) for operand_path in places)
+        return MISSING in row or follows
+
+    def implied(self, operand_path: Place) -> dict[Place, int]:
+        """Return the extent that is known if the first one is inferred instead."""
+        is_first = len(operand_path) == 3 and operand_path[1:] == (1, 0)
+        return {
+            path: extent
+            for path, extent in self.union.implied.items()
+            if is_first and path[0] == operand_path[0]
+        }
 
     def primitive(self, operand_path: Place) -> str:
         """Return the name of the primitive with an operand at ``operand_path``."""
@@ -87,6 +128,8 @@ class Numerals:
         if isinstance(operand_path[1], str):
             return operand_path[1]
         statement = self.trace.body.statements[int(operand_path[0])]
+        if must_follow(self.trace, operand_path):
+            return "width"
         if self.primitive(operand_path) != "reshape" or len(operand_path) != 3:
             return "size"
         assert isinstance(statement, Apply)
@@ -133,6 +176,12 @@ class Numerals:
     def fields(self) -> list[str]:
         """Return the assignments of ``__init__``."""
         return [f"self.{name} = {text}" for text, name in self.attributes.items()]
+
+
+def _conditions(union: Union) -> dict[tuple[bool, ...], str]:
+    """Return the conditions of blocks that read an attribute, by who has it."""
+    blocks = [o for o in union.operators.values() if isinstance(o, OptionalBlock)]
+    return {block.having: block.condition for block in blocks if block.fields}
 
 
 def _labels(shape: Any, movements: set[str]) -> dict[int, str]:

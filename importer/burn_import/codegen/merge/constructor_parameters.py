@@ -12,8 +12,9 @@ from burn_import.tracing.identifiers import Namespace, identifier, literal, snak
 
 #: Maximum number of parameters; with more, separate classes are clearer.
 MOST_PARAMETERS = 9
-#: Factors between related numbers.
+#: Factors between related numbers, and sizes of windows.
 FACTORS = (2, 3, 4, 6, 8)
+WINDOW_SIZES = range(2, 33)
 #: Minimum number of classes for a derived condition; fewer may match by chance.
 FEW = 3
 #: Words in labels of widths.
@@ -21,7 +22,12 @@ WIDTHS = ("features", "channels", "hidden", "width")
 #: The number of modules in a list.
 DEPTH = "depth"
 #: Generic labels of parameters, with their replacements.
-VAGUE = {"normalized_shape": "features", "num_features": "channels", "size": "size"}
+VAGUE = {
+    "normalized_shape": "features",
+    "num_features": "channels",
+    "num_channels": "channels",
+    "size": "size",
+}
 
 Row = tuple[Any, ...]
 
@@ -43,6 +49,8 @@ class Constructor:
     texts: list[str] = field(default_factory=list)
     #: The condition for each optional field, by name.
     conditions: dict[str, str] = field(default_factory=dict)
+    #: By parameter, the one that is None in classes that do not read it.
+    guards: dict[str, str] = field(default_factory=dict)
 
     def call(self, name: str, member: int) -> str:
         """Return a member's constructor call: ``Block(8, 16, stride=2)``.
@@ -72,12 +80,12 @@ def constructor(
     Raises:
         DifferError: there are too many, or one has several types.
     """
-    run = _Plan(taken)
+    run = _Plan(columns, taken)
     run.constructor.texts = [""] * len(columns)
     # What only some classes have may equal what all have.
     order = sorted(range(len(columns)), key=lambda at: _rank(columns[at]))
     for at in order:
-        text = run.text(columns[at], columns)
+        text = run.text(columns[at])
         run.constructor.texts[at] = text
         run.order[text] = min(at, run.order.get(text, at))
     for one in fields:
@@ -98,7 +106,8 @@ def constructor(
 
 
 class _Plan:
-    def __init__(self, taken: Iterable[str]) -> None:
+    def __init__(self, columns: Sequence[Column], taken: Iterable[str]) -> None:
+        self.columns = columns
         self.constructor = Constructor()
         self.names = Namespace(["self", *taken])
         #: Parameters that only classes with a certain field get.
@@ -108,13 +117,13 @@ class _Plan:
         #: Parameters that are 0 for classes without the field, since code reads them.
         self.zeros: set[str] = set()
 
-    def text(self, column: Column, columns: Sequence[Column]) -> str:
+    def text(self, column: Column) -> str:
         """Return the source of a column, with a new parameter if it needs one."""
         values = _known(column.values)
         is_derived_width = column.derived and _is_width(column.label)
         if not is_derived_width and len({(type(v), v) for v in values}) == 1:
             return literal(values[0])
-        twins = [other for other in columns if _alike(other.values, column.values)]
+        twins = [other for other in self.columns if _alike(other.values, column.values)]
         labels = [twin.label for twin in twins]
         text = self.equal(column) or self.related(column, labels)
         if column.derived and not text:
@@ -159,6 +168,10 @@ class _Plan:
         for p in whole:
             if label == "padding" and "kernel" in p.name:
                 yield f"{p.name} // 2", [v // 2 for v in p.values]
+            if label == "size" and p.name == "windows":
+                yield from (
+                    (f"{k} * windows", [k * v for v in p.values]) for k in WINDOW_SIZES
+                )
             is_size = label == p.name == "size"
             if not (is_size or (_is_width(label) and _is_width(p.name))):
                 continue
@@ -177,24 +190,51 @@ class _Plan:
         name = self.names.unique(label)
         values = tuple(None if v is MISSING else v for v in column.values)
         kind = _kind([value for value in values if value is not None])
-        if MISSING in column.values:
+        if column.guard:
+            self.guard(name, column)
+            values = tuple(value or 0 for value in values)
+        elif MISSING in column.values:
             self.only.setdefault(column.field, []).append(name)
         if None in values:
             kind = f"{kind} | None"
         self.constructor.parameters.append(Parameter(name, kind, values))
         return name
 
+    def guard(self, name: str, column: Column) -> None:
+        """Record the parameter that is None where the column is not read, if any."""
+        texts = {
+            self.constructor.texts[at]
+            for at, other in enumerate(self.columns)
+            if (other.field, other.label) == (column.field, column.guard)
+        }
+        if len(texts) == 1 and (guard := texts.pop()).isidentifier():
+            self.constructor.guards[name] = guard
+
     def condition(self, one: Field) -> None:
         """Set the condition under which a class has the field."""
         names = self.only.get(one.name)
         if names:
-            text = self.differs(names) or " and ".join(
-                f"{name} > 0" if name in self.zeros else f"{name} is not None"
-                for name in names
-            )
+            text = self.differs(names) or self.has_values(names)
         else:
             text = self.unequal(one.having) or self.flag(one)
         self.constructor.conditions[one.name] = text
+
+    def has_values(self, names: Sequence[str]) -> str:
+        """Return the condition that parameters of a field are given.
+
+        It reads the first; other integers are 0 in classes without the field.
+        """
+        first, *others = names
+        kinds = {p.name: p.kind for p in self.constructor.parameters}
+        for name in others if first not in self.zeros else ():
+            if kinds[name] == "int | None":
+                self.make_zero(name)
+                self.constructor.guards[name] = first
+        return " and ".join(
+            f"{name} > 0" if name in self.zeros else f"{name} is not None"
+            for name in names
+            if name not in self.constructor.guards
+        )
 
     def differs(self, names: Sequence[str]) -> str:
         """Return ``a != b`` for a width that only some classes have, else "".
@@ -272,10 +312,18 @@ def _is_width(label: str) -> bool:
 
 
 def _label(labels: Sequence[str]) -> str:
-    """Return the label of a parameter with several uses: ``channels`` for both."""
+    """Return the label of a parameter with several uses: ``channels`` for both.
+
+    Windows that are as large as their distance are patches. A number of heads is also
+    the width of what has one feature for each.
+    """
+    if "heads" in labels:
+        return "heads"
     specific = [label for label in labels if label not in VAGUE] or [
         VAGUE[label] for label in labels
     ]
+    if {"kernel_size", "stride"} <= set(specific):
+        return "patch_size"
     first = specific[0]
     direction, _, word = first.partition("_")
     both = {f"in_{word}", f"out_{word}"} <= set(specific) and direction in ("in", "out")

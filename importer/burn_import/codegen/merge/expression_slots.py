@@ -21,6 +21,8 @@ Place = tuple[int | str, ...]
 EXTENTS = frozenset(
     {("reshape", 1), ("expand", 1), ("tile", 1), ("split", 1), ("resize", "sizes")}
 )
+#: Operands that may differ if they follow from other numbers of the classes.
+FOLLOWING = frozenset({("arange", 0), ("arange", 1), ("full", 0), ("getitem", 1)})
 #: Window options that may differ, as layers take them as arguments.
 WINDOWS = frozenset(
     {"kernel_size", "stride", "padding", "dilation", "groups", "output_padding"}
@@ -61,7 +63,28 @@ def may_be_given(trace: FunctionTrace, operand_path: Place) -> bool:
     statement = trace.body.statements[operand_path[0]]
     assert isinstance(statement, Apply)
     name = operand_path[1]
-    return name in WINDOWS or (statement.primitive.name, name) in EXTENTS
+    if name in WINDOWS or (statement.primitive.name, name) in EXTENTS:
+        return True
+    return must_follow(trace, operand_path)
+
+
+def must_follow(trace: FunctionTrace, operand_path: Place) -> bool:
+    """Return whether an integer may differ only if it follows from other numbers.
+
+    Bounds of slices do, but no indices.
+    """
+    if not isinstance(operand_path[0], int):
+        return False
+    statement = trace.body.statements[operand_path[0]]
+    if not isinstance(statement, Apply):
+        return False
+    if (statement.primitive.name, operand_path[1]) not in FOLLOWING:
+        return False
+    value: Any = statement.args
+    for index in operand_path[1:-1]:
+        items = items_of(value)
+        value = None if items is None else items[int(index)]
+    return statement.primitive.name != "getitem" or isinstance(value, slice)
 
 
 def is_inside(operand_path: Place) -> bool:

@@ -13,6 +13,7 @@ from burn_import.codegen.merge.expression_slots import (
     can_infer,
 )
 from burn_import.codegen.merge.unified_body import Body, Union
+from burn_import.tracing.trace import Apply
 from burn_ir.dim import Dim, Poly
 
 #: A parameter and one of its axes.
@@ -42,6 +43,25 @@ def check_extents(
         if around or not can_infer(bodies[0].trace, operand_path):
             raise DifferError
         union.inferred.add(operand_path)
+
+
+def implied_extent(
+    number: int | str, calls: Sequence[Apply]
+) -> Iterator[tuple[Place, int]]:
+    """Yield the extent that reshapes of all bodies infer, if it is one number."""
+    if not isinstance(number, int) or calls[0].primitive.name != "reshape":
+        return
+    shape = calls[0].args[1]
+    if not isinstance(shape, tuple | list) or -1 not in shape:
+        return
+    axis = shape.index(-1)
+    types = [call.targets[0].type for call in calls]
+    extents = {
+        None if one is None else (one.shape or {axis: None})[axis] for one in types
+    }
+    extent = extents.pop()
+    if not extents and isinstance(extent, int):
+        yield (number, 1, axis), extent
 
 
 def _origins(

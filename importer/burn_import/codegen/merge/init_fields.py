@@ -7,6 +7,7 @@ import inspect
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from burn import nn
@@ -21,6 +22,9 @@ HOLDERS = frozenset(
 LISTS = frozenset({"nn.ModuleList", "nn.Sequential"})
 #: Parameter names of generated constructors, by class name.
 Labels = Mapping[str, Sequence[str]]
+#: By class name, the parameters that are not read where another parameter is None,
+#: with that other parameter.
+Guards = Mapping[str, Mapping[str, str]]
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,8 @@ class Column:
     field: str
     #: Whether it must follow from other columns for the classes to be unified.
     derived: bool = False
+    #: The label of the argument that is None where this one is not read.
+    guard: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,10 @@ def slot_number(name: str) -> int | None:
 
 
 def unite_fields(
-    classes: Sequence[Sequence[str]], labels: Labels, columns: list[Column]
+    classes: Sequence[Sequence[str]],
+    labels: Labels,
+    columns: list[Column],
+    guards: Guards | None = None,
 ) -> list[Field]:
     """Return the unified fields of all classes; append to ``columns``.
 
@@ -63,7 +72,7 @@ def unite_fields(
         DifferError: a field cannot be unified.
     """
     assignments = [dict(map(_assignment, lines)) for lines in classes]
-    run = _Fields(labels, columns)
+    run = _Fields(labels, columns, guards or {})
     names = list(dict.fromkeys(name for fields in assignments for name in fields))
     united = []
     for name in names:
@@ -85,9 +94,11 @@ def _assignment(line: str) -> tuple[str, ast.expr]:
 
 
 class _Fields:
-    def __init__(self, labels: Labels, columns: list[Column]) -> None:
+    def __init__(self, labels: Labels, columns: list[Column], guards: Guards) -> None:
         self.labels = labels
         self.columns = columns
+        self.guards = guards
+        self.guard = ""
         self.field = ""
         self.having: tuple[bool, ...] = ()
         self.derived = False
@@ -131,7 +142,7 @@ class _Fields:
     def column(self, values: Sequence[Any], label: str) -> ast.expr:
         own = iter(values)
         row = tuple(next(own) if has else MISSING for has in self.having)
-        self.columns.append(Column(row, label, self.field, self.derived))
+        self.columns.append(Column(row, label, self.field, self.derived, self.guard))
         return ast.Name(slot(len(self.columns) - 1))
 
     def items(self, nodes: Sequence[ast.List]) -> ast.expr:
@@ -163,9 +174,28 @@ class _Fields:
         args = []
         for index, given in enumerate(zip(*(n.args for n in nodes), strict=True)):
             label = labels[min(index, len(labels) - 1)] if labels else None
-            args.append(self.same(given, label))
+            args.append(self.argument(nodes, given, label))
         keywords = self.keywords(nodes)
         return ast.Call(function, args, keywords)
+
+    def argument(
+        self, calls: Sequence[ast.Call], values: Sequence[ast.expr], label: str | None
+    ) -> ast.expr:
+        """Unify an argument of ``calls``; it may be any number where none reads it."""
+        class_name = ast.unparse(calls[0].func)
+        guard = self.guards.get(class_name, {}).get(label or "")
+        if not guard:
+            return self.same(values, label)
+        given = [_argument(one, guard, self.labels[class_name]) for one in calls]
+        is_read = [not is_none(value) for value in given]
+        if not any(is_read):
+            return values[0]
+        before, flags = (self.having, self.guard), iter(is_read)
+        self.having = tuple(own and next(flags) for own in self.having)
+        self.guard = guard
+        value = self.same(list(compress(values, is_read)), label)
+        self.having, self.guard = before
+        return value
 
     def lists(
         self, function: ast.expr, lists: Sequence[Sequence[ast.expr]]
@@ -210,10 +240,13 @@ class _Fields:
         names.sort(key=lambda n: order.index(n) if n in order else -1)
         united = []
         for name in names:
-            values = [own.get(name) or defaults.get(name) for own in given]
+            values: list[ast.expr | None] = [
+                own.get(name) or defaults.get(name) for own in given
+            ]
             if name is None or any(value is None for value in values):
                 raise DifferError
-            united.append(ast.keyword(name, self.same(values, name)))  # type: ignore
+            value = self.argument(nodes, values, name)  # type: ignore[arg-type]
+            united.append(ast.keyword(name, value))
         return united
 
     def labels_of(self, function: ast.expr, count: int) -> Sequence[str]:
@@ -233,6 +266,17 @@ class _Fields:
             return ["mask_size"]
         is_kernel = count > 2 and "weight" in self.field
         return ("out_channels", "in_channels", "kernel_size") if is_kernel else ["size"]
+
+
+def _argument(call: ast.Call, name: str, labels: Sequence[str]) -> ast.expr | None:
+    """Return an argument of a call by name or position."""
+    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    return named.get(name, dict(zip(labels, call.args, strict=False)).get(name))
+
+
+def is_none(value: ast.expr | None) -> bool:
+    """Return whether the source of a value is ``None``."""
+    return isinstance(value, ast.Constant) and value.value is None
 
 
 def _elements(call: ast.Call) -> list[ast.expr]:

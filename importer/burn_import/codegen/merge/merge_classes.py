@@ -65,6 +65,8 @@ class Families:
     calls: dict[str, str] = field(default_factory=dict)
     #: Names of the constructor's parameters.
     labels: dict[str, list[str]] = field(default_factory=dict)
+    #: Parameters that are not read where another one is None, with that one.
+    guards: dict[str, dict[str, str]] = field(default_factory=dict)
     #: The index of a class's own parameter at each argument of the merged class.
     arrangements: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
 
@@ -182,6 +184,7 @@ class Family:
     def register(self, name: str, families: Families) -> None:
         """Record in ``families`` the calls and argument order of each member."""
         families.labels[name] = [p.name for p in self.constructor.parameters]
+        families.guards[name] = self.constructor.guards
         for number, draft in enumerate(self.members):
             own = draft.part.class_name
             families.calls[own] = self.constructor.call(name, number)
@@ -257,7 +260,7 @@ def _united(
         union = unite(bodies)
         columns: list[Column] = []
         lines = [draft.text.fields for draft in members]
-        fields = unite_fields(lines, families.labels, columns)
+        fields = unite_fields(lines, families.labels, columns, families.guards)
         numerals = Numerals(union, bodies[0].trace, columns)
         names = [one.name for one in fields]
         init = constructor([*columns, *numerals.columns], fields)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from burn_import.codegen.class_text import ClassText
@@ -73,7 +73,8 @@ class Shared:
         rows = [*self.rows(name), text.fields]
         columns: list[Column] = []
         try:
-            fields = unite_fields(rows, self.families.labels, columns)
+            known = self.families
+            fields = unite_fields(rows, known.labels, columns, known.guards)
             init = constructor(columns, fields)
         except DifferError:
             return False
@@ -86,6 +87,7 @@ class Shared:
             lines = [line.replace(slot(number), init.texts[number]) for line in lines]
         self.texts[name] = replace(first, fields=lines, constructor=init.signature)
         self.families.labels[name] = [p.name for p in init.parameters]
+        self.families.guards[name] = init.guards
         for index, member in enumerate(self.members[name]):
             self.families.calls[member] = init.call(name, index)
         return True
@@ -121,11 +123,11 @@ class _Lists(ast.NodeTransformer):
 def share(
     texts: Sequence[ClassText],
     holders_only: bool = False,
-    labels: Mapping[str, Sequence[str]] | None = None,
+    known: Families | None = None,
 ) -> Shared:
     """Return the merged classes of ``texts``, merging from the inside out.
 
-    ``labels`` are the constructor parameters that classes already have.
+    ``known`` has the constructor parameters that classes already have.
     """
     held = {
         text.name: {
@@ -135,8 +137,10 @@ def share(
     }
     inner_classes = {name: inner & set(held) for name, inner in held.items()}
     rank = heights(inner_classes)
-    own = {name: list(parameters) for name, parameters in (labels or {}).items()}
-    shared = Shared(holders_only, families=Families(labels=own))
+    families = Families()
+    if known is not None:
+        families = Families(labels={**known.labels}, guards={**known.guards})
+    shared = Shared(holders_only, families=families)
     for level in sorted(set(rank.values())):
         shared.settle([text for text in texts if rank[text.name] == level])
     return shared

@@ -116,6 +116,9 @@ def _put(operand: Any, way: Sequence[int | str], value: Any) -> Any:
         old = operand.data.type
         patched = Symbol(Type(old.dtype, old.shape, numbers.reshape(contents.shape)))
         return Tensor(patched, operand.backend)
+    if isinstance(operand, slice):
+        bounds = [operand.start, operand.stop, operand.step]
+        return slice(*_put(bounds, way, value))
     items = list(operand)
     items[int(index)] = _put(items[int(index)], rest, value)
     return type(operand)(items)

@@ -36,6 +36,8 @@ class Union:
     numbers: dict[Place, tuple[Any, ...]] = field(default_factory=dict)
     #: Dimensions that ``reshape`` infers.
     inferred: set[Place] = field(default_factory=set)
+    #: Extents that all bodies infer although they are one number.
+    implied: dict[Place, int] = field(default_factory=dict)
     #: Dimensions that are those of a parameter divided by a number of each body.
     quotients: dict[Place, Quotient] = field(default_factory=dict)
     #: Modules that some bodies lack.

@@ -9,6 +9,7 @@ from typing import Any
 
 from burn.dtypes import is_float
 from burn.primitive import Primitive
+from burn_import.codegen.naming.short_names import short_names
 from burn_import.codegen.naming.value_names import find_nouns
 from burn_import.codegen.naming.vocabulary import result_of
 from burn_import.codegen.printing.consumer_words import telling
@@ -46,6 +47,8 @@ POSITION_ROLES = {
     ("integer_matmul", 0): "weight",
     ("integer_matmul", 1): "weight",
     ("gather_nd", 0): "table",
+    ("take", 1): "indices",
+    ("embedding", 1): "indices",
     ("concat", 0): "prefix",
 }
 #: Prefix of model inputs that only a decoder reads.
@@ -169,7 +172,7 @@ class Nouns:
             if name not in ends or (part.path and crowd[plain(noun)] == 1)
         }
         names = nouns | short | self._stored(part)
-        return _within_decoder(names) if part.path else names
+        return short_names(part, _within_decoder(names)) if part.path else names
 
     def _stored(self, part: ModuleNode) -> dict[str, str]:
         """Return the nouns of the stored arrays that a module reads itself."""

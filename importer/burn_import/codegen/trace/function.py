@@ -47,9 +47,11 @@ from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.error_context import error_context
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.graph import Graph, Node
-from burn_ir.infer import KNOWN_LIMIT
 from burn_ir.op import Branch, Derivative, Layer, Repeat
 from burn_ir.types import Type
+
+#: Known contents that stand in the source; more are computed when the model runs.
+LONGEST_LITERAL = 16
 
 
 @dataclass
@@ -285,7 +287,7 @@ class Run:
             return False
         if not all(
             t.known is not None
-            and t.known.size <= KNOWN_LIMIT
+            and t.known.size <= LONGEST_LITERAL
             and all(bindable(d, self.extents) for d in _dims(t))
             for t in types
         ):

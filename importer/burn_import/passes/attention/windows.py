@@ -9,7 +9,9 @@ from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
+from burn_ir.ops.indexing import Slice
 from burn_ir.ops.shape import Concat, Reshape, Shape, Tile
+from burn_ir.ops.support import known_dims
 
 #: The most masks that are added.
 STEPS = 4
@@ -91,6 +93,20 @@ def _add_masks(
     return nodes
 
 
+def _samples(flow: Dataflow, first: Node, node: Node) -> Node:
+    """Return ``node`` as the number of samples that the scores are reshaped to.
+
+    It is read from the shape that the file computes, if that has it: a ``Shape`` of the
+    scores would read them a second time.
+    """
+    shape = first.inputs[1]
+    dims = known_dims(flow.graph.type(shape))
+    if dims is None or dims[0] in (0, -1):
+        return replace(node, op=Shape(start=0, end=1), inputs=(first.output,))
+    zero, one = (integers(flow.graph, [number]) for number in (0, 1))
+    return replace(node, op=Slice(), inputs=(shape, zero, one, zero))
+
+
 def _without_windows(
     flow: Dataflow, first: Node, add: Node, mask: str, nodes: list[Node]
 ) -> str:
@@ -104,9 +120,9 @@ def _without_windows(
         count, counts, tiled = (
             flow.fresh(f"{mask}.{part}") for part in ("samples", "counts", "tiled")
         )
-        size, ones = Shape(start=0, end=1), integers(graph, [1] * 4)
+        ones = integers(graph, [1] * 4)
         nodes += [
-            replace(add, op=size, inputs=(first.output,), outputs=(count,)),
+            _samples(flow, first, replace(add, outputs=(count,))),
             replace(add, op=Concat(axis=0), inputs=(count, ones), outputs=(counts,)),
             replace(add, op=Tile(), inputs=(mask, counts), outputs=(tiled,)),
         ]

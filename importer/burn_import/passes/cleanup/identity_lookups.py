@@ -11,7 +11,7 @@ from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.indexing import Gather, Slice
-from burn_ir.ops.shape import Shape, Unsqueeze
+from burn_ir.ops.shape import Shape, Squeeze, Unsqueeze
 from burn_ir.ops.support import known_ints
 
 
@@ -43,21 +43,37 @@ class _Rewriter:
         if node.op.onnx == "Reshape":
             lookup = self.places(node)
         elif (rows := self.rows(node)) is not None:
-            return [rows]
+            return rows
         else:
             lookup = self.pairs(node)
         return [node] if lookup is None else self.unsqueeze(node, *lookup)
 
-    def rows(self, node: Node) -> Node | None:
+    def rows(self, node: Node) -> list[Node] | None:
         """Return the equivalent ``Gather`` if each index has one component."""
-        apart = self.flow.made_by(node.inputs[1], "Unsqueeze")
-        if apart is None or node.op.attrs()["batch_dims"]:
+        data, indices = node.inputs
+        if node.op.attrs()["batch_dims"]:
+            return None
+        if indices in self.flow.graph.constants:
+            return self.stored_rows(node)
+        apart = self.flow.made_by(indices, "Unsqueeze")
+        if apart is None:
             return None
         axes = known_ints(self.flow.graph.type(apart.inputs[1]))
         last = len(self.flow.extents(apart.output)) - 1
         if last < 1 or axes not in ((-1,), (last,)):
             return None
-        return replace(node, op=Gather(), inputs=(node.inputs[0], apart.inputs[0]))
+        return [replace(node, op=Gather(), inputs=(data, apart.inputs[0]))]
+
+    def stored_rows(self, node: Node) -> list[Node] | None:
+        """Return a ``Gather`` of stored indices without their last axis."""
+        data, indices = node.inputs
+        extents = self.flow.extents(indices)
+        if len(extents) < 2 or extents[-1] != 1:
+            return None
+        flat = self.flow.fresh(f"{indices}.rows")
+        last = integers(self.flow.graph, [len(extents) - 1])
+        squeeze = replace(node, op=Squeeze(), inputs=(indices, last), outputs=(flat,))
+        return [squeeze, replace(node, op=Gather(), inputs=(data, flat))]
 
     def pairs(self, node: Node) -> tuple[str, tuple[int, int]] | None:
         """Return the matrix, and the result axes of its rows and columns."""

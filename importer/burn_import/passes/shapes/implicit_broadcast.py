@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -75,7 +76,7 @@ def _without_batch_expansions(node: Node, flow: Dataflow) -> Node:
         other = flow.extents(inputs[1 - position])
         if len(own) < 2 or len(other) < 2 or own[-2:] != whole[-2:]:
             continue
-        if len(whole) == 2 or _is_covered(whole[:-2], [own[:-2], other[:-2]]):
+        if len(whole) == 2 or is_covered(whole[:-2], [own[:-2], other[:-2]]):
             inputs[position] = wide.inputs[0]
     same = tuple(inputs) == node.inputs
     return node if same else replace(node, inputs=tuple(inputs))
@@ -92,7 +93,7 @@ def _without_expansions(node: Node, flow: Dataflow) -> Node:
         if wide.op.onnx == "Expand":
             t = flow.graph.type(wide.inputs[0])
             own = None if t is None else t.shape
-        if own is not None and _is_covered(flow.extents(name), [own, *other_shapes]):
+        if own is not None and is_covered(flow.extents(name), [own, *other_shapes]):
             inputs[position] = _narrow(wide, flow)
     same = tuple(inputs) == node.inputs
     return node if same else replace(node, inputs=tuple(inputs))
@@ -114,7 +115,7 @@ def _with_rows_once(node: Node, flow: Dataflow) -> list[Node]:
         others = [flow.extents(n) for i, n in enumerate(inputs) if i != position]
         pairs = zip(own[::-1], whole[::-1], strict=False)  # aligned at the last axis
         narrow = own and all(a in (1, b) for a, b in pairs)
-        if narrow and _is_covered(flow.extents(name), [(*own, *rows), *others]):
+        if narrow and is_covered(flow.extents(name), [(*own, *rows), *others]):
             inputs[position] = flow.fresh(f"{name}.once")
             operands = (gather.inputs[0], wide.inputs[0])
             outputs = (inputs[position],)
@@ -130,9 +131,12 @@ def _narrow(wide: Node, flow: Dataflow) -> str | None:
     return literal(flow.graph, f"{fill.dtype}({fill})", fill)
 
 
-def _is_covered(shape: tuple[Dim, ...], others: list[tuple[Dim, ...]]) -> bool:
-    """Return whether ``others`` have each extent of ``shape``, which is not ()."""
+def is_covered(shape: tuple[Dim, ...], others: Sequence[tuple[Dim, ...]]) -> bool:
+    """Return whether ``others`` have each extent of ``shape``, which is not ().
+
+    An extent of 1 is any other one's by broadcasting.
+    """
     return bool(shape) and all(
-        any(len(s) >= behind and s[-behind] == shape[-behind] for s in others)
+        any(len(s) >= behind and shape[-behind] in (1, s[-behind]) for s in others)
         for behind in range(1, len(shape) + 1)
     )

@@ -1,0 +1,70 @@
+"""Constructor arguments that a class does not read where another one is None."""
+
+from burn_import.codegen.merge.constructor_parameters import Constructor, constructor
+from burn_import.codegen.merge.expression_slots import MISSING
+from burn_import.codegen.merge.init_fields import Column, Field, unite_fields
+
+#: Attention whose keys are reduced by patches, where the images are large enough.
+ATTENTION = {"Attention": ["features", "patch_size", "size"]}
+GUARDS = {"Attention": {"size": "patch_size"}}
+
+
+def layer(*lines: list[str]) -> Constructor:
+    """Return the constructor of a class that merges those with ``lines``."""
+    columns: list[Column] = []
+    fields = unite_fields(lines, ATTENTION, columns, GUARDS)
+    return constructor(columns, fields)
+
+
+def attention(features: int, patch_size: int | None, size: int) -> str:
+    """Return the assignment of an attention."""
+    arguments = f"{features}, patch_size={patch_size}, size={size}"
+    return f"self.attention = Attention({arguments})"
+
+
+def test_one_number_tells_who_has_a_module_and_others_are_not_read() -> None:
+    columns = [
+        Column((8, 16, 32), "features", "linear"),
+        Column((4, 2, MISSING), "kernel_size", "reduction"),
+        Column((4, 2, MISSING), "stride", "reduction"),
+        Column((9, 5, MISSING), "size", "reduction"),
+    ]
+    result = constructor(columns, [Field("reduction", "", (True, True, False))])
+    assert result.signature == (", features: int, patch_size: int | None, size: int")
+    assert result.conditions == {"reduction": "patch_size is not None"}
+    assert result.guards == {"size": "patch_size"}
+    assert result.call("Attention", 2) == "Attention(32, patch_size=None, size=0)"
+
+
+def test_a_number_that_is_not_read_follows_from_another() -> None:
+    lines = [
+        [attention(8, 4, 9), "self.mlp = nn.Embedding(9, 64)"],
+        [attention(16, 2, 5), "self.mlp = nn.Embedding(5, 64)"],
+        [attention(32, None, 0), "self.mlp = nn.Embedding(3, 64)"],
+    ]
+    result = layer(*lines)
+    assert len(result.parameters) == 3
+    assert result.texts[2] == result.texts[3]
+    assert result.guards == {}
+    assert [p.values for p in result.parameters if p.name == result.texts[2]] == [
+        (9, 5, 3)
+    ]
+
+
+def test_a_number_that_nobody_else_has_stays_unread_in_the_layer() -> None:
+    lines = [[attention(8, 4, 9)], [attention(16, 2, 5)], [attention(32, None, 0)]]
+    result = layer(*lines)
+    assert result.signature == ", features: int, patch_size: int | None, size: int"
+    assert result.guards == {"size": "patch_size"}
+    assert result.call("Layer", 2) == "Layer(32, patch_size=None, size=0)"
+
+
+def test_a_number_is_no_parameter_where_all_who_read_it_agree() -> None:
+    lines = [[attention(8, 4, 9)], [attention(8, 2, 9)], [attention(8, None, 0)]]
+    result = layer(*lines)
+    assert result.texts == ["8", "patch_size", "9"]
+
+
+def test_a_number_that_nobody_reads_is_unchanged() -> None:
+    result = layer([attention(8, None, 0)], [attention(16, None, 0)])
+    assert result.signature == ", features: int"
