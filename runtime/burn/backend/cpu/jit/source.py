@@ -46,6 +46,8 @@ class Kernel(NamedTuple):
     may_fail: bool = False
     #: What must live as long as it is called.
     owned: tuple[Any, ...] = ()
+    #: Whether it adds or compares the elements of an axis.
+    reduces: bool = False
 
 
 def written(group: Group, stores: list[Store]) -> Kernel:
@@ -102,7 +104,11 @@ class _Source(LlvmWriter):
         )
         extents = [axis.extent for axis in (*self.kept, *self.inner)]
         work = prod(extents) * self.work
-        return Kernel(text, tuple(self.places), (*self.extents, parts), work, parts)
+        reduces = any(value.reduces for value in self.values)
+        numbers = (*self.extents, parts)
+        return Kernel(
+            *(text, tuple(self.places), numbers, work, parts), reduces=reduces
+        )
 
     def _body(self) -> None:
         """Emit the body for each kept element."""
