@@ -1,7 +1,7 @@
 """SiLU behind a layer as a generated kernel, which is faster than oneDNN's post-op.
 
 Of an element oneDNN's takes 0.21 ns with AVX-512 (0.43 with AVX2) on a core of an AMD
-EPYC, a pass of generated code over the result 0.11 with its reads and writes.
+EPYC, a pass of generated code over the result 0.11 (0.21), with its reads and writes.
 """
 
 from functools import partial
