@@ -15,7 +15,7 @@ from burn.backend.cpu.jit.casts import truncated
 from burn.backend.cpu.jit.checks import within
 from burn.backend.cpu.jit.distinct import distinct
 from burn.backend.cpu.jit.entries import GENERATED, Entry, Free, batches
-from burn.backend.cpu.jit.indexed import COMBINE, Place, gathered, scattered, taken
+from burn.backend.cpu.jit.indexed import COMBINE, Place, gathered, scattered
 from burn.backend.cpu.jit.joining import Single, joined
 from burn.backend.cpu.jit.policy import KernelPolicy
 from burn.backend.cpu.jit.products import multiplied
@@ -24,6 +24,7 @@ from burn.backend.cpu.jit.searches import extreme, nonzero
 from burn.backend.cpu.jit.selection import LEAST_TOGETHER
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.jit.suppression import generated_kernel, suppressed
+from burn.backend.cpu.jit.taking import taken
 from burn.ops.support import Array
 
 #: Nanoseconds that a call of machine code takes from Python.
