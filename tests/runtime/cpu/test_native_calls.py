@@ -15,9 +15,10 @@ from burn.backend.cpu.bind.magnitudes import check_within
 from burn.backend.cpu.bind.native_calls import single
 from burn.backend.cpu.bind.numpy_capture import assign, item, take_rows
 from burn.backend.cpu.jit.batches import Batch
+from burn.backend.cpu.jit.entries import Entry, Native, batches
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.onednn.binding import engine
-from tests.runtime.onednn import assert_close, normal
+from tests.runtime.onednn import assert_close, needs_onednn, normal
 from tests.runtime.programs import program_of
 from tests.sampling import example_count
 
@@ -313,3 +314,29 @@ def test_consecutive_calls_are_one() -> None:
         calls = [call for _, group in groups for call in group]
         assert len(node.sequence) > 2
         assert sum(type(call) is Batch for call in calls) == 1
+
+
+def test_calls_with_different_numbers_of_threads_are_in_different_batches() -> None:
+    native = Native(0, ())
+    alone = [True, None, True, None, False, False, None, True]
+    entries = [Entry(each, lambda: None, native=native) for each in alone]
+    found = [[entry.alone for entry in run] for run in batches(entries, True)]
+    assert found == [[True, None, True, None], [False, False, None], [True]]
+    assert [len(run) for run in batches(entries, False)] == [1] * len(entries)
+
+
+@needs_onednn
+def test_large_layers_are_in_batches_with_what_is_between_them() -> None:
+    weights = [burn.from_numpy(normal(256, 256, seed=n) / 16) for n in range(2)]
+
+    def function(x: Any) -> Any:
+        y = ops.matmul(x, weights[0])
+        return ops.matmul(ops.abs(y) + y[:1] * 0.5, weights[1])
+
+    x = normal(192, 256)
+    compiled = check(function, (x,), (x * 2,), (-x,))
+    node = program_of(compiled)._node
+    assert node is not None
+    calls = [call for _, group in node.sequence._groups or [] for call in group]
+    assert len(node.sequence) > 2
+    assert sum(type(call) is Batch for call in calls) == 1

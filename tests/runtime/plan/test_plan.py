@@ -286,3 +286,19 @@ def test_threads_share_plans() -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+def test_the_same_tensors_in_other_arguments_have_other_plans() -> None:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        kinds = [type(arg).__name__ for arg in args]
+        tensors = [t for arg in args for t in (arg if type(arg) is tuple else (arg,))]
+        total = sum(map(ops.sum, (*tensors, *kwargs.values())), burn.tensor(0.0))
+        return total * (1.0 + 10 * len(kinds) + 100 * kinds.count("tuple"))
+
+    x, y = burn.tensor(np.ones((2, 3), np.float32)), burn.tensor(np.ones(4, np.float32))
+    compiled = burn.compile(function)
+    for _ in range(3):
+        for args in ((x, y), ((x, y),), (x, (y,)), (y, x), (x,), ()):
+            assert compiled(*args).item() == function(*args).item()
+        assert compiled(x, other=y).item() == function(x, other=y).item()
+    assert len(compiled._plans) == 7

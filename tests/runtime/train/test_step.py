@@ -286,7 +286,9 @@ def test_profile_runs_each_plan_in_blocks(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(profile, "_ENOUGH", 0)
     runs: list[str] = []
     profiler: Any = SimpleNamespace(
-        forget_times=runs.clear, profile=lambda totals: SimpleNamespace(rows=totals)
+        start_run=lambda: None,
+        forget_times=runs.clear,
+        profile=lambda totals: SimpleNamespace(rows=totals),
     )
     profile.profile_calls(
         profiler, lambda: runs.append("plain"), lambda: runs.append("timed"), list

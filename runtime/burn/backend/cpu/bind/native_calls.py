@@ -15,7 +15,7 @@ from burn.backend.cpu.jit.casts import truncated
 from burn.backend.cpu.jit.checks import within
 from burn.backend.cpu.jit.distinct import distinct
 from burn.backend.cpu.jit.entries import GENERATED, Entry, Free, batches
-from burn.backend.cpu.jit.indexed import COMBINE, Place, gathered, scattered, taken
+from burn.backend.cpu.jit.indexed import COMBINE, Place, gathered, scattered
 from burn.backend.cpu.jit.joining import Single, joined
 from burn.backend.cpu.jit.policy import KernelPolicy
 from burn.backend.cpu.jit.products import multiplied
@@ -24,12 +24,15 @@ from burn.backend.cpu.jit.searches import extreme, nonzero
 from burn.backend.cpu.jit.selection import LEAST_TOGETHER
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.jit.suppression import generated_kernel, suppressed
+from burn.backend.cpu.jit.taking import taken
 from burn.ops.support import Array
 
 #: Nanoseconds that a call of machine code takes from Python.
 _CALL = 450
 #: Nanoseconds of a call without elements, by what is called.
 _CHECK, _COPY, _INDEX, _SEARCH, _PRODUCT = 1_000, 600, 1_300, 2_000, 1_300
+#: Nanoseconds of a check of one element: NumPy finds two extremes.
+_CHECKED = 0.1
 _STEPS = {"gather_sum": 20_000, "nonzero": 5_000, "unique": 20_000}
 _STEPS["non_max_suppression"] = 40_000
 
@@ -88,11 +91,11 @@ def _of_step(call: StepCall) -> Kernel | None:
 def _of_function(function: Any, args: Any, named: Any) -> tuple[Kernel | None, int]:
     if function is expect_few_within:
         source, memory, _, _, limit, _ = args
-        return within(memory if source is None else source, limit), _CHECK
+        return _checked(memory if source is None else source, limit)
     if function is expect_within:
-        return within(args[0], args[1]), _CHECK
+        return _checked(args[0], args[1])
     if function is expect_numbers:
-        return within(args[0], np.inf), _CHECK
+        return _checked(args[0], np.inf)
     if function is np.copyto and named.keys() <= {"casting"}:
         return truncated(*args), _COPY
     if function is np.matmul and named.keys() == {"out"}:
@@ -108,6 +111,10 @@ def _of_function(function: Any, args: Any, named: Any) -> tuple[Kernel | None, i
     if isinstance(owner, np.ufunc) and function.__name__ == "at":
         return _combined(owner.__name__, *args), _INDEX
     return None, 0
+
+
+def _checked(array: Array, limit: float) -> tuple[Kernel | None, int]:
+    return within(array, limit), _CHECK + int(_CHECKED * array.size)
 
 
 def _assigned(target: Array, call: Callable[[], Any]) -> tuple[Kernel | None, int]:

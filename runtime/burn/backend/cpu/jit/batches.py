@@ -1,8 +1,9 @@
 """Consecutive calls of machine code in one call from Python.
 
 Python takes about half a microsecond for a call of a primitive or of a generated
-kernel, as long as those of small models compute. What returns a status can be called by
-machine code.
+kernel, as long as those of small models compute. Between layers whose weights displace
+the interpreter from the caches it takes one to three. What returns a status can be
+called by machine code.
 """
 
 from collections.abc import Callable

@@ -45,12 +45,18 @@ class Free(NamedTuple):
 def batches(entries: list[Entry], is_batching: bool) -> Iterator[list[Entry]]:
     """Yield the calls in order; those of machine code with their neighbors if
     ``is_batching``.
+
+    Calls of oneDNN with different numbers of threads are not in one batch.
     """
     run: list[Entry] = []
+    alone: bool | None = None
     for entry in entries:
-        if run and not (is_batching and entry.native and run[-1].native):
+        is_native = is_batching and entry.native and run and run[-1].native
+        changes_threads = None not in (alone, entry.alone) and alone != entry.alone
+        if run and (changes_threads or not is_native):
             yield run
-            run = []
+            run, alone = [], None
         run.append(entry)
+        alone = entry.alone if alone is None else alone
     if run:
         yield run

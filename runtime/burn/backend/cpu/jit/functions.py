@@ -178,8 +178,7 @@ def _exp(to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]) -> 
         given = f"float {a}, float {b}, float {c}"
         return to.do(f"call float @llvm.fma.f32({given})")
 
-    x = _called("minimum")(to, dtype, (args[0], number(_MOST)))
-    x = _called("maximum")(to, dtype, (x, number(_LEAST)))
+    x = _bounded(to, args[0], _LEAST, _MOST)
     shifted = two("fadd", two("fmul", x, number(_LOG2_E)), number(_ROUNDING))
     n = two("fsub", shifted, number(_ROUNDING))
     r = fused(n, number(-_LOG_2[0]), x)
@@ -196,6 +195,53 @@ def _exp(to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]) -> 
         power = to.do(f"shl i32 {to.do(f'add i32 {part}, 127')}, 23")
         y = two("fmul", y, to.do(f"bitcast i32 {power} to float"))
     return y
+
+
+def _bounded(to: InstructionWriter, x: str, low: float, high: float) -> str:
+    """Return a float within bounds, NaN if it is NaN: an instruction for each bound."""
+    for compare, limit in (("ogt", low), ("olt", high)):
+        bound = constant(limit, _FLOAT32)
+        is_beyond = to.do(f"fcmp {compare} float {bound}, {x}")
+        x = to.do(f"select i1 {is_beyond}, float {bound}, float {x}")
+    return x
+
+
+#: The name of ``exp(x) + 1``.
+EXP_PLUS_ONE = "exp plus one"
+# The polynomial of degree 3 for (exp(r) - 1 - r) / (r * r) with the least maximal
+# error: 1.1e-7 of exp(r), where that is between the roots of 1/2 and 2.
+_EXP_SHORT = (8.31248e-3, 4.189055e-2, 0.16667116, 0.49999229)
+# Between these 2**n is a normal number. Below them exp(x) + 1 is rounded to 1.
+_EXP_BOUNDS = (-86.0, 88.0)
+
+
+def _exp_plus_one(
+    to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]
+) -> str:
+    """Write ``exp(x) + 1`` in two thirds of the instructions of ``exp``.
+
+    It is the largest number of ``2**n`` rather than infinity for large ``x``.
+    """
+
+    def fused(a: str, b: str, c: float | str) -> str:
+        last = constant(c, _FLOAT32) if isinstance(c, float) else c
+        given = f"float {a}, float {b}, float {last}"
+        return to.do(f"call float @llvm.fma.f32({given})")
+
+    x = _bounded(to, args[0], *_EXP_BOUNDS)
+    shifted = fused(x, constant(_LOG2_E, _FLOAT32), _ROUNDING)
+    n = to.do(f"fsub float {shifted}, {constant(_ROUNDING, _FLOAT32)}")
+    r = x
+    for part in _LOG_2:
+        r = fused(n, constant(-part, _FLOAT32), r)
+    y = constant(_EXP_SHORT[0], _FLOAT32)
+    for factor in (*_EXP_SHORT[1:], 1.0, 1.0):
+        y = fused(y, r, factor)
+    # The low bits of the rounded number are n, which is added to the exponent.
+    shift = to.do(f"shl i32 {to.do(f'bitcast float {shifted} to i32')}, 23")
+    bits = to.do(f"add i32 {to.do(f'bitcast float {y} to i32')}, {shift}")
+    power = to.do(f"bitcast i32 {bits} to float")
+    return to.do(f"fadd float {power}, {constant(1, _FLOAT32)}")
 
 
 # Eigen's rational approximation, of odd powers by even ones, up to where it is 1.
@@ -219,9 +265,7 @@ def _tanh(to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]) ->
             y = to.do(f"call float @llvm.fma.f32({given})")
         return y
 
-    most, least = (constant(sign * _TANH_MOST, _FLOAT32) for sign in (1, -1))
-    x = _called("maximum")(to, dtype, (args[0], least))
-    x = _called("minimum")(to, dtype, (x, most))
+    x = _bounded(to, args[0], -_TANH_MOST, _TANH_MOST)
     square = to.do(f"fmul float {x}, {x}")
     above = to.do(f"fmul float {x}, {polynomial(_TANH)}")
     return to.do(f"fdiv float {above}, {polynomial(_TANH_BELOW)}")
@@ -254,6 +298,7 @@ _FUNCTIONS: dict[str, tuple[tuple[np.dtype[Any], ...], Rule]] = {
     "trunc": (FLOATS, _called("trunc")),
     "rint": (FLOATS, _called("rint")),
     "exp": ((_FLOAT32,), _exp),
+    EXP_PLUS_ONE: ((_FLOAT32,), _exp_plus_one),
     "tanh": ((_FLOAT32,), _tanh),
     "less": (_NUMBERS, _compare("olt", "slt")),
     "less_equal": (_NUMBERS, _compare("ole", "sle")),
@@ -268,4 +313,11 @@ _FUNCTIONS: dict[str, tuple[tuple[np.dtype[Any], ...], Rule]] = {
 }
 _ASKING = {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 _ASKING |= {"logical_and", "logical_or", "logical_xor", "logical_not"}
-_COSTS = {"exp": 12, "tanh": 15, "divide": 4, "sqrt": 4, "reciprocal": 4}
+_COSTS = {
+    "exp": 12,
+    EXP_PLUS_ONE: 8,
+    "tanh": 15,
+    "divide": 4,
+    "sqrt": 4,
+    "reciprocal": 4,
+}

@@ -20,7 +20,8 @@ from burn.ops.support import Array
 MOST = 6
 #: How elements of a target are combined with others; the first replaces them.
 COMBINE = ("copy", "add", "multiply", "maximum", "minimum")
-_INDICES = (np.dtype(np.int32), INT64)
+#: The dtypes of index arrays.
+INDICES = (np.dtype(np.int32), INT64)
 
 
 class Place(NamedTuple):
@@ -28,20 +29,6 @@ class Place(NamedTuple):
 
     array: Array
     indices: tuple[Array, ...]
-
-
-def taken(source: Array, indices: Array, axis: int, target: Array) -> Kernel | None:
-    """Return the kernel of ``source.take(indices, axis, target)``, None if it is
-    NumPy's.
-    """
-    axis %= source.ndim
-    before = [1] * (indices.ndim + axis)
-    key: list[Array] = []
-    for number in range(axis):
-        shape = list(before)
-        shape[number] = source.shape[number]
-        key.append(np.arange(source.shape[number]).reshape(shape))
-    return gathered(Place(source, (*key, indices)), target)
 
 
 def gathered(source: Place, target: Array) -> Kernel | None:
@@ -62,7 +49,7 @@ def _indexed(name: str, place: Place, other: Array) -> Kernel | None:
     if not 0 < len(indices) <= min(MOST, array.ndim) or not is_known(array.dtype):
         return None
     shape = np.broadcast_shapes(*(index.shape for index in indices))
-    if any(index.dtype not in _INDICES for index in indices) or len(shape) > MOST:
+    if any(index.dtype not in INDICES for index in indices) or len(shape) > MOST:
         return None
     if other.dtype != array.dtype or 0 in (*shape, *array.shape):
         return None
@@ -126,7 +113,7 @@ def _source(
             index = to.load(kind, to.at(start, *zip(loops, own, strict=True)))
             if kind != INT64:
                 index = to.do(f"sext {stored(kind)} {index} to i64")
-            index, is_outside = _wrapped(to, index, extent)
+            index, is_outside = wrapped(to, index, extent)
             failed = to.do(f"or i1 {failed}, {is_outside}")
             part = to.do(f"mul nsw i64 {index}, {stride}")
             place = to.do(f"add nsw i64 {place}, {part}")
@@ -140,7 +127,7 @@ def _source(
     return to.text()
 
 
-def _wrapped(to: FunctionWriter, index: str, extent: str) -> tuple[str, str]:
+def wrapped(to: FunctionWriter, index: str, extent: str) -> tuple[str, str]:
     """Return an index counted from the start, 0 if it is outside, and whether it is."""
     is_negative = to.do(f"icmp slt i64 {index}, 0")
     other = to.do(f"add i64 {index}, {extent}")

@@ -89,8 +89,7 @@ def joined(
 
 def _read(entry: Entry, single: Finder) -> _Call:
     if entry.alone is not None:
-        # Of the others each takes so long that nothing is gained.
-        return _Call(native=native_primitive(entry.call) if entry.alone else None)
+        return _Call(native=native_primitive(entry.call))
     operations = read(entry.call)
     return _Call(operations, None if operations else single(entry.call))
 

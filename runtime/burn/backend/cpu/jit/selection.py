@@ -20,8 +20,8 @@ LEAST_SAVED = 500
 MOST_KERNELS = 64
 #: A kernel of less work (in additions) is done by one thread.
 SHARED = 400_000
-# Of more work (in additions) one function of NumPy's takes no longer than a kernel, and
-# its sums are more exact.
+# Of more work (in additions) one reduction of NumPy's takes no longer than a kernel,
+# and its sums are more exact.
 _LITTLE = 1 << 13
 #: Nanoseconds of a call of NumPy, and of a generated kernel, without elements.
 _NUMPY_CALL, _KERNEL_CALL = 550, 450
@@ -66,8 +66,8 @@ def beside_others(candidates: list[Candidate], native: list[bool]) -> list[Candi
     """Return the candidates with what they save if consecutive ones are one call.
 
     ``native`` tells which calls are machine code anyway. A kernel between two others is
-    not a call of its own, and makes one of theirs unnecessary. One
-    function of many elements, or without neighbors, gains nothing but the help of other
+    not a call of its own, and makes one of theirs unnecessary. One function without
+    neighbors, or one reduction of many elements, gains nothing but the help of other
     threads, and is left out.
     """
     are_native = list(native)
@@ -82,7 +82,7 @@ def beside_others(candidates: list[Candidate], native: list[bool]) -> list[Candi
         each._replace(saved=each.saved + neighbors(each) * _KERNEL_CALL)
         for each in candidates
         if not _is_one_function(each)
-        or (neighbors(each) and each.kernel.work <= _LITTLE)
+        or (neighbors(each) and not _is_large_reduction(each.kernel))
     ]
 
 
@@ -90,6 +90,10 @@ def _is_one_function(each: Candidate) -> bool:
     """Return whether a kernel stands for one quick function of NumPy."""
     is_loop = not each.kernel.may_fail
     return is_loop and each.end - each.start == 1 and each.kernel.work < SHARED
+
+
+def _is_large_reduction(kernel: Kernel) -> bool:
+    return kernel.reduces and kernel.work > _LITTLE
 
 
 def numpy_time(operations: Operations) -> float:

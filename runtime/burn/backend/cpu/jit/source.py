@@ -6,6 +6,7 @@ computed before a pass; values that two passes need are computed in both.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from burn.backend.cpu.jit.calls import COPY, SELECT
 from burn.backend.cpu.jit.functions import (
+    EXP_PLUS_ONE,
     FLOATS,
     TYPES,
     constant,
@@ -46,6 +48,8 @@ class Kernel(NamedTuple):
     may_fail: bool = False
     #: What must live as long as it is called.
     owned: tuple[Any, ...] = ()
+    #: Whether it adds or compares the elements of an axis.
+    reduces: bool = False
 
 
 def written(group: Group, stores: list[Store]) -> Kernel:
@@ -102,7 +106,11 @@ class _Source(LlvmWriter):
         )
         extents = [axis.extent for axis in (*self.kept, *self.inner)]
         work = prod(extents) * self.work
-        return Kernel(text, tuple(self.places), (*self.extents, parts), work, parts)
+        reduces = any(value.reduces for value in self.values)
+        numbers = (*self.extents, parts)
+        return Kernel(
+            *(text, tuple(self.places), numbers, work, parts), reduces=reduces
+        )
 
     def _body(self) -> None:
         """Emit the body for each kept element."""
@@ -180,6 +188,7 @@ class _Source(LlvmWriter):
     def _made(self, value: LoopValue) -> str:
         if value.place is not None:
             return self._load(value.place)
+        value = _plus_one(value)
         args = [
             self._taken(operand, dtype)
             for operand, dtype in zip(value.operands, value.types, strict=True)
@@ -303,6 +312,22 @@ def constant_of(name: str, dtype: np.dtype[Any]) -> str:
         return constant(sign * np.inf, dtype)
     limits = np.iinfo(dtype)
     return constant(int(limits.max if sign > 0 else limits.min), dtype)
+
+
+def _plus_one(value: LoopValue) -> LoopValue:
+    """Return the sum of an ``exp`` and 1 as one function, else the value.
+
+    It is the denominator of sigmoid and SiLU.
+    """
+    if value.name != "add" or value.reduces or value.dtype != np.float32:
+        return value
+    for exp, one in (value.operands, value.operands[::-1]):
+        is_exp = isinstance(exp, LoopValue) and exp.name == "exp"
+        if is_exp and type(one) in (int, float) and one == 1:
+            return replace(
+                value, name=EXP_PLUS_ONE, operands=exp.operands, types=exp.types
+            )
+    return value
 
 
 def _wide(root: LoopValue) -> np.dtype[Any]:

@@ -305,7 +305,7 @@ class Api:
 def _threads(library: Library) -> tuple[Any, int]:
     """Return the function that sets the thread count, and the current count.
 
-    None if the library does not use OpenMP.
+    None if there is one thread, or the library does not use OpenMP.
     """
     try:
         count = library.quick.omp_get_max_threads
@@ -313,7 +313,8 @@ def _threads(library: Library) -> tuple[Any, int]:
     except AttributeError:
         return None, 1
     choose.argtypes, choose.restype = (c_int,), None
-    return choose, int(count())
+    threads = int(count())
+    return (choose if threads > 1 else None), threads
 
 
 def dims(values: Any) -> Any:

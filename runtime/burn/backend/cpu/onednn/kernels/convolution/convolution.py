@@ -26,6 +26,10 @@ from burn.backend.cpu.onednn.kernels.convolution.conv_primitives_grad import (
     weight_grad,
 )
 from burn.backend.cpu.onednn.kernels.convolution.winograd import winograd
+from burn.backend.cpu.onednn.kernels.generated_silu import (
+    has_silu_apart,
+    silu_in_place,
+)
 from burn.backend.cpu.onednn.kernels.post_ops import After
 from burn.ops.conv import (
     conv as conv_op,
@@ -58,10 +62,13 @@ def conv_then(
     **static: Any,
 ) -> Array:
     """Compute :func:`burn.ops.fused.conv_then` with oneDNN if supported, else NumPy."""
-    kernel = _convolution(x, weight, bias, residual, after, **static)
+    is_apart = has_silu_apart(after, x, weight, **static)
+    inside = after[:-1] if is_apart else after
+    kernel = _convolution(x, weight, bias, residual, inside, **static)
     if kernel is None:
         return conv_then_op.kernel(x, weight, bias, residual, after=after, **static)
-    return kernel.run(x, weight, bias, residual)
+    out = kernel.run(x, weight, bias, residual)
+    return silu_in_place(out) if is_apart else out
 
 
 @conv_transpose_op.on(Cpu)
