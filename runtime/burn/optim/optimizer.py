@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, TypedDict
 
 from burn import ops
@@ -328,6 +328,29 @@ def tracked(parameters: Parameters) -> dict[str, Parameter]:
     boxes = dict(pairs)
     check_tracked(boxes)
     return boxes
+
+
+def check_current(groups: Iterable[Group], model: Module) -> None:
+    """Check that groups have the parameters that ``model`` has at their paths.
+
+    Raises:
+        ValueError: a layer was replaced after the optimizer was made.
+    """
+    own = {path: box for group in groups for path, box in group.parameters.items()}
+    boxes = {id(box) for box in own.values()}
+    current = dict(model.parameters())
+    held = {id(box) for box in current.values()}
+    replaced = [
+        path
+        for path, box in own.items()
+        if id(box) not in held and id(current.get(path, box)) not in boxes
+    ]
+    if replaced:
+        raise ValueError(
+            f"{', '.join(replaced)}: the optimizer has parameters of layers that were "
+            "replaced; make it after the last change of layers, and after "
+            "model.to(Autodiff(Cpu()))"
+        )
 
 
 def check_tracked(parameters: Mapping[str, Parameter]) -> None:

@@ -84,8 +84,7 @@ def test_batch_norms_in_parts(shape: tuple[int, ...], affine: bool) -> None:
         back = batch_norm_grad(grad, x, mean, var, *affine[:1])
         return ops.concat([part.reshape(-1) for part in (y, mean, var, *back)], 0)
 
-    least = {"LEAST": 16, "LEAST_OF_GRADIENTS": 16, "_FEWEST": 2}
-    with patch.multiple(long_sums, **least):
+    with patch.multiple(long_sums, LEAST=16, LEAST_OF_GRADIENTS=16, _FEWEST=2):
         assert long_sums.parts_of(shape, long_sums.LEAST) > 1
         actual, expected = both(results, x, grad, *(line if affine else ()))
     assert_close(actual, expected, 2e-5)
