@@ -46,3 +46,6 @@ class _WithRunningStatistics(Mixin):
     @property
     def _is_trained(self) -> bool:
         return False
+
+    def describe(self) -> str:
+        return f"{super().describe()}, frozen statistics"
