@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import burn
-from burn import Autodiff, Cpu, Tensor, nn
+from burn import Autodiff, Cpu, Tensor, nn, ops
 
 ARRAY = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
 X = burn.tensor(np.array([[3, 2, 1], [1, 2, 2]], np.float32))
@@ -106,3 +106,22 @@ def test_a_dtype_is_no_backend() -> None:
     backend: Any = burn.float64
     with pytest.raises(TypeError, match=r"expected a backend.*; use x\.cast\(dtype\)"):
         X.to(backend)
+
+
+class Foreign:
+    """An array of a library that kernels do not know."""
+
+    dtype, shape, ndim = "float32", (3,), 1
+
+    def __dlpack__(self) -> None:
+        raise AssertionError("it is not read")
+
+
+@pytest.mark.parametrize("call", [ops.relu, lambda x: ops.add(X, x), ops.neg])
+def test_arrays_of_other_libraries_are_refused_by_name(call: Any) -> None:
+    Foreign.__module__ = "torch"
+    for function in (call, burn.compile(call)):
+        with pytest.raises(
+            TypeError, match=r"got a torch.Foreign; .* burn.tensor\(x\)"
+        ):
+            function(Foreign())

@@ -71,7 +71,8 @@ class ArrayBackend(Backend):
             if primitive.device_kernels:
                 kernel = primitive.device_kernels.get(type(self), kernel)
             result = kernel(*raw, **static) if static else kernel(*raw)
-        except (ValueError, TypeError, IndexError) as error:
+        except (ValueError, TypeError, IndexError, AttributeError) as error:
+            refuse_foreign(primitive.name, raw)
             error.add_note(f"in ops.{primitive.name}({describe(args, static)})")
             raise
         finally:
@@ -143,6 +144,30 @@ def _as_int(part: Any) -> Any:
     if isinstance(part, Box):
         part = part.value
     return part.item() if type(part) is Tensor else part
+
+
+def refuse_foreign(name: str, args: list[Any]) -> None:
+    """Refuse arrays of libraries whose arrays no kernel takes, such as PyTorch's.
+
+    Raises:
+        TypeError: an operand is one.
+    """
+    for arg in args:
+        library = foreign_library(arg)
+        if library is not None:
+            raise TypeError(
+                f"ops.{name}: expected tensors or NumPy arrays, got a "
+                f"{library}.{type(arg).__name__}; convert it with burn.tensor(x)"
+            )
+
+
+def foreign_library(value: Any) -> str | None:
+    """Return the library of an array kernels do not take, None for other values."""
+    kind = type(value)
+    library = kind.__module__.partition(".")[0]
+    if not hasattr(kind, "__dlpack__") or library in ("numpy", "cupy", "burn"):
+        return None
+    return library
 
 
 def describe(args: tuple[Any, ...], static: dict[str, Any]) -> str:

@@ -289,7 +289,8 @@ def backward(
     if not isinstance(tensor.node, Node):
         raise ValueError(
             f"the loss depends on no parameter on {tensor.backend}, and on no tensor "
-            "with require_grad(): move the model there with .to(backend)"
+            "with require_grad(): move the model there with .to(backend), and do not "
+            "freeze all of it"
         )
     return gradients
 

@@ -81,8 +81,9 @@ class Backend(ABC):
             TypeError: this backend does not track gradients.
         """
         raise TypeError(
-            f"expected a tensor on an Autodiff backend, got one on {self}; "
-            "load the model with backend=Autodiff(Cpu())"
+            f"expected a tensor on an Autodiff backend, got one on {self}, which "
+            "depends on no parameter of a model in training; load the model with "
+            "backend=Autodiff(Cpu()), and call it without nn.inference() and detach()"
         )
 
 

@@ -161,7 +161,9 @@ class Loader:
         for name, expected in identity.items():
             if state[name] != expected:
                 raise ValueError(
-                    f"state of a loader: expected {name} {expected}, got {state[name]}"
+                    f"state of a loader: expected {name} {expected}, got "
+                    f"{state[name]}; to change it begin a run in another folder, after "
+                    "step.load(checkpoint)"
                 )
         epoch, position = int(state["epoch"]), int(state["position"])
         if epoch < 0 or not 0 <= position <= len(self):

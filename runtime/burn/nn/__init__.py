@@ -172,6 +172,7 @@ if TYPE_CHECKING:
         checkpointed as checkpointed,
     )
     from burn.nn.transforms.lora import lora as lora, merge_lora as merge_lora
+    from burn.nn.transforms.statistics import freeze_statistics as freeze_statistics
     from burn.nn.trees import TreeEnsemble as TreeEnsemble
     from burn.store import WeightsError as WeightsError
 else:
@@ -306,6 +307,7 @@ else:
             ),
             "burn.nn.transforms.checkpointing": ("checkpoint", "checkpointed"),
             "burn.nn.transforms.lora": ("lora", "merge_lora"),
+            "burn.nn.transforms.statistics": ("freeze_statistics",),
             "burn.nn.trees": ("TreeEnsemble",),
             "burn.store": ("WeightsError",),
         },

@@ -54,6 +54,7 @@ class _BatchNorm(Module):
 
     @property
     def _is_trained(self) -> bool:
+        """Whether statistics are those of the batch."""
         box = self.running_mean if self.weight is None else self.weight
         return box.backend.tracks_gradients
 

@@ -13,7 +13,7 @@ from burn.ops import bounds
 from burn.ops.broadcast import like, sum_to
 from burn.ops.composition import Joint, through
 from burn.ops.elementwise import sqrt
-from burn.ops.reduction import mean
+from burn.ops.reduction import mean, total_product
 from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
 from burn.primitive import primitive
 
@@ -164,7 +164,7 @@ def _standardize(
 def average(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the mean over ``axes``, with these axes kept."""
     outer, inner = _steps(x, axes)
-    first = np.mean(x, axis=outer, keepdims=True)
+    first = mean.kernel(x, outer, keepdims=True)
     return np.mean(first, axis=inner, keepdims=True) if inner else first
 
 
@@ -178,9 +178,7 @@ def average_product(x: Array, y: Array, axes: tuple[int, ...]) -> Array:
     if namespace(x) is not np:  # einsum calls cuBLAS, which CUDA graphs do not take
         return average(x * y, axes)
     outer, inner = _steps(x, axes)
-    every = list(range(x.ndim))
-    total = np.einsum(x, every, y, every, [a for a in every if a not in outer])
-    total = np.expand_dims(total, outer)
+    total = total_product(x, y, outer)
     if inner:
         total = np.sum(total, axis=inner, keepdims=True)
     return total / max(prod(x.shape[a] for a in axes), 1)

@@ -1,6 +1,7 @@
 """Reductions over axes: sums, means and extremes."""
 
 import builtins
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -38,27 +39,53 @@ def _total(x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
     axis = _row_axis(x, axes)
     if axis is None:
         return np.sum(x, axis=axes, keepdims=keepdims, dtype=None)
-    before, rows, after = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
-    end = rows - rows % BLOCK
-    key = (slice(None),) * axis
-    blocks = x[(*key, slice(None, end))].reshape(*before, BLOCK, -1, *after)
+    if x.shape[axis] < 2 * BLOCK:
+        return _total(np.sum(x, axis=axis, keepdims=True), axes, keepdims)
+    blocks, rest = _blocks(x, axis)
     total = _total(np.sum(blocks, axis=axis), axes, keepdims)
-    if end < rows:
-        rest = x[(*key, slice(end, None))]
+    if rest.size:
         total = total + np.sum(rest, axis=axes, keepdims=keepdims)
     return total
 
 
+def _blocks(x: Array, axis: int) -> tuple[Array, Array]:
+    """Return ``x`` with ``axis`` in blocks [BLOCK, blocks], and the remaining rows."""
+    end = x.shape[axis] - x.shape[axis] % BLOCK
+    key = (slice(None),) * axis
+    shape = (*x.shape[:axis], BLOCK, -1, *x.shape[axis + 1 :])
+    return x[(*key, slice(None, end))].reshape(shape), x[(*key, slice(end, None))]
+
+
+def total_product(x: Array, y: Array, axes: tuple[int, ...]) -> Array:
+    """Return the sum of ``x * y``, of one shape, over ``axes``, which are kept.
+
+    Many rows are added in blocks, as in :func:`sum`.
+    """
+    axis = _row_axis(x, axes)
+    if axis is None:
+        every = list(range(x.ndim))
+        left = [a for a in every if a not in axes]
+        return np.expand_dims(np.einsum(x, every, y, every, left), axes)
+    if x.shape[axis] < 2 * BLOCK:
+        return _total(total_product(x, y, (axis,)), axes, True)
+    (blocks, rest), (others, other) = _blocks(x, axis), _blocks(y, axis)
+    every = list(range(x.ndim + 1))
+    left = [a for a in every if a != axis]
+    total = _total(np.einsum(blocks, every, others, every, left), axes, True)
+    return total + total_product(rest, other, axes) if rest.size else total
+
+
 def _row_axis(x: Array, axes: tuple[int, ...]) -> int | None:
-    """Return the axis of ``axes`` whose many rows NumPy would add in a sequence."""
+    """Return the longest of ``axes`` if NumPy would add many rows in a sequence."""
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "fc" or not x.size:
         return None
     long = [a for a in range(x.ndim) if x.shape[a] > 1]
     innermost = builtins.min(long, key=lambda a: builtins.abs(x.strides[a]), default=0)
     if innermost in axes:
         return None
-    rows = [a for a in axes if x.shape[a] >= 2 * BLOCK]
-    return builtins.max(rows, key=lambda a: x.shape[a], default=None)
+    if prod(x.shape[a] for a in axes) < 2 * BLOCK:
+        return None
+    return builtins.max(axes, key=lambda a: x.shape[a])
 
 
 @primitive(traceable=True, bound=bounds.total)

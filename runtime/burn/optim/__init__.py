@@ -17,7 +17,11 @@ from burn.optim.clipping import (
 from burn.optim.combined import Combined as Combined
 from burn.optim.lbfgs import LBFGS as LBFGS
 from burn.optim.muon import Muon as Muon
-from burn.optim.optimizer import Group as Group, Optimizer as Optimizer
+from burn.optim.optimizer import (
+    Group as Group,
+    Optimizer as Optimizer,
+    vectors as vectors,
+)
 from burn.optim.scaler import GradScaler as GradScaler
 from burn.optim.schedule import (
     Schedule as Schedule,

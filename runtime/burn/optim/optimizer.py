@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, TypedDict
 
 from burn import ops
@@ -28,8 +28,9 @@ from burn.tensor import Tensor, innermost
 
 #: The parameters of an optimizer: a module, or parameters by path.
 Parameters = Module | Mapping[str, Parameter]
-#: Hyperparameter overrides by path pattern.
-Groups = Mapping[str, Mapping[str, Any]]
+#: Hyperparameter overrides by a pattern of paths, or by a tuple of patterns. (Keys of
+#: mappings are invariant: neither ``str`` nor the union would fit all dictionaries.)
+Groups = Mapping[Any, Mapping[str, Any]]
 
 
 class Common(TypedDict, total=False):
@@ -69,8 +70,8 @@ class Optimizer(Stateful):
     Args:
         parameters: a module, or parameters by path.
         options: hyperparameters, ``lr`` among them.
-        groups: hyperparameters for parameters whose paths match a pattern; the first
-            pattern that matches counts.
+        groups: hyperparameters for parameters whose paths match a pattern, or one of a
+            tuple of patterns; the first that matches counts.
         clip_norm: the largest Euclidean norm of all gradients together.
         clip_value: the largest magnitude of an element of a gradient; applied first.
 
@@ -284,9 +285,11 @@ def _groups(
                 f"group {pattern!r}: expected options of {sorted(options)}, "
                 f"got {unknown}"
             )
+        patterns = (pattern,) if isinstance(pattern, str) else pattern
         part = {
             path: left.pop(path)
-            for path in selected(parameters, pattern)
+            for each in patterns
+            for path in selected(parameters, each)
             if path in left
         }
         if part:
@@ -294,6 +297,20 @@ def _groups(
     if left:
         yield Group(left, options)
     yield from parts
+
+
+def vectors(parameters: Parameters) -> tuple[str, ...]:
+    """Return the paths of parameters with at most one axis: biases, weights of norms.
+
+    They are usually not decayed: ``AdamW(model, groups={vectors(model):
+    {"weight_decay": 0.0}})``.
+    """
+    boxes: Any = (
+        parameters.parameters()
+        if isinstance(parameters, Module)
+        else parameters.items()
+    )
+    return tuple(path for path, box in boxes if box.ndim < 2)
 
 
 def _check_ranges(group: Group) -> None:
@@ -328,6 +345,29 @@ def tracked(parameters: Parameters) -> dict[str, Parameter]:
     boxes = dict(pairs)
     check_tracked(boxes)
     return boxes
+
+
+def check_current(groups: Iterable[Group], model: Module) -> None:
+    """Check that groups have the parameters that ``model`` has at their paths.
+
+    Raises:
+        ValueError: a layer was replaced after the optimizer was made.
+    """
+    own = {path: box for group in groups for path, box in group.parameters.items()}
+    boxes = {id(box) for box in own.values()}
+    current = dict(model.parameters())
+    held = {id(box) for box in current.values()}
+    replaced = [
+        path
+        for path, box in own.items()
+        if id(box) not in held and id(current.get(path, box)) not in boxes
+    ]
+    if replaced:
+        raise ValueError(
+            f"{', '.join(replaced)}: the optimizer has parameters of layers that were "
+            "replaced; make it after the last change of layers, and after "
+            "model.to(Autodiff(Cpu()))"
+        )
 
 
 def check_tracked(parameters: Mapping[str, Parameter]) -> None:

@@ -66,6 +66,9 @@ class Recorder(Backend):
         self.writes: dict[Box, Slot] = {}
         self.count = 0
 
+    def __repr__(self) -> str:
+        return repr(self.device)  # that messages name while a plan is recorded
+
     @contextmanager
     def active(self) -> Iterator[None]:
         """Record all calls and reads in this context."""

@@ -12,12 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from burn.nn.module import Module
-from burn.plan.pytree import mapped
 from burn.record.atomic import atomic_write
-from burn.tensor import Tensor, from_numpy
+from burn.train.batches import arguments_of, sample_count
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
 from burn.train.loggers import FileLogger, Logger, Run
 from burn.train.metrics import Batch, Loss, Metric
@@ -115,8 +112,9 @@ class Learner:
         """Train up to epoch ``epochs``, and evaluate ``valid`` after each.
 
         Batches are tuples of arguments of the step, dicts of them, or one argument;
-        arrays become tensors. ``train`` is iterated once an epoch. If it has
-        ``state_dict`` and ``load_state_dict``, checkpoints keep its position.
+        arrays become tensors, also those of PyTorch on the CPU. ``train`` is iterated
+        once an epoch. If it has ``state_dict`` and ``load_state_dict``, checkpoints
+        keep its position.
 
         Raises:
             ValueError: the folder has checkpoints and ``resume`` is False, a strategy
@@ -237,7 +235,10 @@ class Learner:
         if not is_training:
             self._interrupted = self._processes.any(self._interrupted)
         if not count:
-            raise ValueError(f"expected at least one batch to {split}, got none")
+            once = "" if epoch == 1 else "; a generator yields those of one epoch"
+            raise ValueError(
+                f"expected at least one {split} batch in epoch {epoch}, got none{once}"
+            )
         for logger in self.loggers:
             logger.log_split(split, epoch)
         self._merge_metrics()
@@ -267,8 +268,8 @@ class Learner:
         self, call: Callable[..., Any], batch: Any, position: tuple[str, int, int]
     ) -> None:
         """Run a batch and log it; ``position`` is its split, epoch and number."""
-        args, kwargs = _arguments(batch)
-        size = _size((args, kwargs))
+        args, kwargs = arguments_of(batch)
+        size = sample_count((args, kwargs))
         if size == 0:
             split, epoch, number = position
             raise ValueError(
@@ -368,28 +369,3 @@ class Learner:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
-
-
-def _arguments(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of the step, with tensors instead of arrays."""
-
-    def tensor(leaf: Any) -> Any:
-        return from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf
-
-    batch = mapped(tensor, batch)
-    if isinstance(batch, dict):
-        return (), batch
-    return (tuple(batch) if isinstance(batch, list | tuple) else (batch,)), {}
-
-
-def _size(arguments: Any) -> int:
-    """Return the length of the first tensor that has axes; 1 if there is none."""
-    sizes: list[int] = []
-
-    def observe(leaf: Any) -> Any:
-        if isinstance(leaf, Tensor) and leaf.ndim:
-            sizes.append(leaf.shape[0])
-        return leaf
-
-    mapped(observe, arguments)
-    return sizes[0] if sizes else 1

@@ -19,7 +19,7 @@ from burn.nn.modes import inference
 from burn.nn.module import Module
 from burn.optim.average import EMA
 from burn.optim.combined import Combined
-from burn.optim.optimizer import Optimizer
+from burn.optim.optimizer import Optimizer, check_current
 from burn.optim.scaler import GradScaler
 from burn.optim.schedule import Schedule
 from burn.optim.state import device_of
@@ -227,6 +227,7 @@ class Step(Generic[P, R]):
 
         The tensors are shards to be exchanged with other processes.
         """
+        check_current(self.optimizer.groups, self.model)
         if self.scaler is not None and not self.scaler.update(gradients):
             return False, []
         self.optimizer.step(gradients)

@@ -139,3 +139,18 @@ def test_every_name_of_torch_is_here_or_refused_with_ours() -> None:
         *("SoftMarginLoss", "TripletMarginWithDistanceLoss"),
     }
     assert not {name for name in LAYERS if hasattr(nn, name)}
+
+
+@pytest.mark.parametrize("shape", [(2, 16, 48, 48), (9, 8, 64, 65)])
+def test_batch_norm_in_training_is_as_exact_as_torch(shape: tuple[int, ...]) -> None:
+    x = np.random.default_rng(1).random(shape, np.float32) + 1
+    x = np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 1, -1)), -1, 1)
+    wide = x.astype(np.float64)
+    mean, var = wide.mean((0, 2, 3)), wide.var((0, 2, 3), ddof=1)
+    norm = nn.BatchNorm2d(shape[1], momentum=1.0).to(Autodiff(Cpu()))
+    theirs = torch.nn.BatchNorm2d(shape[1], momentum=1.0)
+    norm(burn.from_numpy(x)), theirs(torch.from_numpy(x))
+    for name, right in (("running_mean", mean), ("running_var", var)):
+        error = np.abs(getattr(norm, name).numpy() - right).max() / right.max()
+        other = np.abs(getattr(theirs, name).numpy() - right).max() / right.max()
+        assert error < max(4 * other, 3e-7)

@@ -119,6 +119,22 @@ def test_rates_of_a_compiled_step_change_without_another_plan() -> None:
     assert not run.notes
 
 
+def test_vectors_are_a_group() -> None:
+    model = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2), nn.Linear(2, 2))
+    model.to(Autodiff(Cpu()))
+    groups = {optim.vectors(model): {"weight_decay": 0.0}, "2.*": {"lr": 0.5}}
+    opt = optim.AdamW(model, lr=0.1, weight_decay=0.2, groups=groups)
+    assert [sorted(group.parameters) for group in opt.groups] == [
+        ["0.weight"],
+        ["0.bias", "1.bias", "1.weight", "2.bias"],
+        ["2.weight"],
+    ]
+    assert [group["weight_decay"] for group in opt.groups] == [0.2, 0.0, 0.2]
+    assert optim.vectors(dict(model.parameters())) == optim.vectors(model)
+    with pytest.raises(ValueError, match=r"got '3\.\*'; there are"):
+        optim.AdamW(model, groups={("2.*", "3.*"): {"lr": 0.5}})
+
+
 def test_groups_have_options_of_their_own() -> None:
     model = net()
     opt = optim.SGD(

@@ -7,9 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from burn.train import Dashboard
 from tests.test_house import ROOT
 
 for name in ("termios", "pyte", "textual", "textual_plotext"):
@@ -139,6 +142,21 @@ def test_training_goes_on_without_its_dashboard(start: Start, tmp_path: Path) ->
     assert "epoch 2  train/loss" in text
     assert "printed [within] an epoch" in text
     assert terminal.is_restored()
+
+
+@pytest.mark.parametrize("status", [0, -9])
+def test_lines_that_a_failed_dashboard_may_not_have_shown_are_printed(
+    status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dashboard = Dashboard()
+    viewer: Any = SimpleNamespace(status=status, close=lambda: None)
+    dashboard._viewer = viewer
+    dashboard.print_line("epoch 2  train/loss 0.5")
+    assert capsys.readouterr().out == ""
+    dashboard.close()
+    output = capsys.readouterr()
+    assert ("epoch 2  train/loss 0.5" in output.out) == (status != 0)
+    assert ("ended with status -9" in output.err) == (status != 0)
 
 
 def test_the_dashboard_ends_with_its_terminal(tmp_path: Path) -> None:

@@ -140,6 +140,35 @@ def test_keys_of_strategies_are_checked_before_training(
     assert not each.stored()
 
 
+class Foreign:
+    """An array of another library, which offers its memory by DLPack."""
+
+    def __init__(self, array: np.ndarray[Any, Any]) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+def test_arrays_of_other_libraries_are_batches(tmp_path: Path) -> None:
+    rows = list(Shuffled())
+    others = [{"x": Foreign(x), "y": Foreign(y)} for x, y in rows]
+    histories = [
+        learner(tmp_path / str(k), progress=False).fit(each, epochs=1).history
+        for k, each in enumerate((rows, others))
+    ]
+    assert histories[0] == histories[1]
+
+
+def test_a_generator_has_one_epoch(tmp_path: Path) -> None:
+    each = learner(tmp_path, progress=False)
+    with pytest.raises(ValueError, match="train batch in epoch 2, .* a generator"):
+        each.fit((row for row in Shuffled()), epochs=2)
+
+
 def test_patience_ends_training(tmp_path: Path) -> None:
     stop = train.Patience(2, "train/lr", mode="max")  # it only falls
     result = learner(tmp_path, stop=stop, progress=False).fit(Shuffled(), epochs=9)

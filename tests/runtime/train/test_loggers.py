@@ -79,7 +79,7 @@ def test_calls_come_in_order(tmp_path: Path) -> None:
 
 def test_loggers_are_closed_after_an_error(tmp_path: Path) -> None:
     recorder = Recorder()
-    with pytest.raises(ValueError, match="at least one batch"):
+    with pytest.raises(ValueError, match="at least one train batch"):
         learner(tmp_path, loggers=[recorder]).fit([], epochs=1)
     assert recorder.calls == [("begin", 0, 0, {"train": 0}), "close"]
 

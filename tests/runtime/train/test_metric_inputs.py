@@ -24,6 +24,7 @@ class Output(NamedTuple):
 
 
 OUTPUT = Output(burn.tensor(0.5), LOGITS, TARGETS)
+
 OF_CLASSES = [
     metrics.Accuracy(),
     metrics.TopK(1),
@@ -128,3 +129,14 @@ def test_a_batch_without_samples_is_refused(tmp_path: Path) -> None:
     message = "expected at least one sample in a batch, got none in batch 2 of epoch 1"
     with pytest.raises(ValueError, match=re.escape(message)):
         each.fit([full, empty], epochs=1)
+
+
+def test_losses_read_other_scalars() -> None:
+    output = {"loss": burn.tensor(2.0), "penalty": burn.tensor(0.5)}
+    whole = metrics.Loss()
+    part = metrics.Loss("penalty").reads(loss="penalty")
+    half = metrics.Loss("half").reads(loss=lambda output: output["loss"] * 0.5)
+    for metric, expected in ((whole, 2.0), (part, 0.5), (half, 1.0)):
+        assert metric.update(output, BATCH) == expected == metric.compute()
+    with pytest.raises(TypeError, match="expected a step that returns rest, got dict"):
+        metrics.Loss().reads(loss="rest").update(output, BATCH)

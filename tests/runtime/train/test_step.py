@@ -234,6 +234,45 @@ def test_frozen_parameters_are_seen_by_later_steps() -> None:
     assert np.abs(weights(step)["first.weight"] - before["first.weight"]).max() > 0
 
 
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_layer_replaced_after_the_optimizer_is_refused(
+    accumulate: int, is_moved: bool
+) -> None:
+    step = made(accumulate=accumulate)
+    for number in range(2):
+        step(*batch(number))
+    model: Any = step.model
+    model.head = nn.Linear(7, 3)
+    if is_moved:
+        model.to(Autodiff(Cpu()))
+    with pytest.raises(ValueError, match=r"^head\.weight, head\.bias: .* replaced"):
+        for number in range(2):
+            step(*batch(number))
+
+
+def test_an_optimizer_may_have_parameters_of_other_modules() -> None:
+    model, scale = (nn.Linear(5, 1).to(Autodiff(Cpu())) for _ in range(2))
+    both = {**dict(model.parameters()), "scale": scale.weight}
+    step = train.step(model, optim.SGD(both, lr=0.1))(
+        lambda x: (model(x) * scale.weight).sum()
+    )
+    before = scale.weight.numpy().copy()
+    step(burn.tensor(X[0]))
+    assert np.any(scale.weight.numpy() != before)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_loss_without_parameters_is_refused(compiled: bool) -> None:
+    model = nn.Linear(2, 2).to(Autodiff(Cpu()))
+    decorate = train.step(model, optim.SGD(model), compiled=compiled)
+    x = burn.tensor([[1.0, 2.0]])
+    with pytest.raises(TypeError, match=r"on Cpu\(\), which depends on no parameter"):
+        decorate(lambda x: x.mean())(x)
+    with pytest.raises(ValueError, match="the loss depends on no parameter"):
+        decorate(lambda x: model(x).detach().mean())(x)
+
+
 def test_a_step_returns_a_loss() -> None:
     model = nn.Linear(2, 2).to(Autodiff(Cpu()))
     step = train.step(model, optim.SGD(model))(lambda x: (model(x), x))

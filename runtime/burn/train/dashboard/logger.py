@@ -6,6 +6,7 @@ import importlib.util
 import os
 import sys
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 from burn.train.loggers import Run, Values
@@ -41,6 +42,8 @@ class Dashboard(LineLogger):
                     f"Dashboard needs {name}: pip install 'burn-runtime[tui]'"
                 )
         self._viewer: Viewer | None = None
+        #: The last lines that were not printed, for a viewer that ends too early.
+        self._lines: deque[str] = deque(maxlen=64)
 
     def begin(self, run: Run) -> None:
         super().begin(run)
@@ -81,13 +84,11 @@ class Dashboard(LineLogger):
     def print_line(self, line: str) -> None:
         if self._viewer is None:
             super().print_line(line)
+        else:
+            self._lines.append(line)
 
     def close(self) -> None:
-        if self._viewer is not None:
-            self._viewer.close()
-            status, self._viewer = self._viewer.status, None
-            if status:
-                _explain(f"its process ended with status {status}")
+        self._close_viewer("")
         super().close()
 
     def _send(self, *event: object) -> None:
@@ -97,9 +98,19 @@ class Dashboard(LineLogger):
     def _check_viewer(self) -> None:
         """Give up on a viewer that has ended; training goes on."""
         if self._viewer is not None and self._viewer.is_gone:
-            self._viewer.close()
-            status, self._viewer = self._viewer.status, None
-            _explain(f"its process ended with status {status}; {_LINES}")
+            self._close_viewer(f"; {_LINES}")
+
+    def _close_viewer(self, consequence: str) -> None:
+        """Wait for the viewer; print the lines that it may not have shown."""
+        if self._viewer is None:
+            return
+        self._viewer.close()
+        status, self._viewer = self._viewer.status, None
+        if status or consequence:
+            _explain(f"its process ended with status {status}{consequence}")
+            for line in self._lines:
+                super().print_line(line)
+        self._lines.clear()
 
 
 def _explain(reason: str) -> None:

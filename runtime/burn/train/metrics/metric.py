@@ -147,15 +147,20 @@ class Mean(Metric):
 
 
 class Loss(Mean):
-    """The mean loss, each batch by its number of samples."""
+    """The mean loss, each batch by its number of samples.
+
+    ``Loss("penalty").reads(loss="penalty")`` is that of another scalar of the output.
+    """
 
     higher_is_better: ClassVar[bool | None] = False
+    inputs: ClassVar[tuple[str, ...]] = ("loss",)
 
     def __init__(self, name: str = "loss") -> None:
         super().__init__(name)
 
     def update(self, output: Any, batch: Batch) -> float:
-        return self.add(loss_of(output).item() * batch.size, batch.size)
+        loss = self.inputs_of(output)[0] if self._sources else loss_of(output)
+        return self.add(loss.item() * batch.size, batch.size)
 
 
 class Perplexity(Loss):

@@ -58,6 +58,19 @@ def test_large_ones_are_not_numpys(shape: tuple[int, ...]) -> None:
     assert_close(actual, expected)
 
 
+@pytest.mark.parametrize("rows", [600, 4099, 100_352])
+def test_sums_of_many_rows_are_exact(rows: int) -> None:
+    x = np.random.default_rng(0).random((rows, 64), np.float32)
+    expected = x.sum(0, dtype=np.float64)
+
+    def total(x: burn.Tensor) -> burn.Tensor:
+        return ops.sum(x, 0)
+
+    planned(total, x)
+    for actual in (planned(total, x), total(burn.from_numpy(x)).numpy()):
+        np.testing.assert_allclose(actual, expected, rtol=1.5e-6)
+
+
 @pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
 def test_numbers_that_are_not_finite(special: float) -> None:
     x = normal(600, 128)

@@ -1,6 +1,7 @@
 """Norms in training and the gradients of norms by oneDNN are NumPy's."""
 
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 import burn
 from burn import Autodiff, Cpu, ops
 from burn.backend.cpu.onednn.binding import engine
+from burn.backend.cpu.onednn.kernels.norms import long_sums
 from burn.ops.layer_norm import layer_norm_grad
 from burn.ops.norm import batch_norm_grad
 from burn.ops.softmax import softmax_grad
@@ -66,6 +68,59 @@ def test_batch_norm_grad(
         *(grad, x, x.mean(axes), x.var(axes), normal(channels, seed=2)),
     )
     assert_close(actual, expected, 5e-5)
+
+
+@pytest.mark.parametrize("shape", [(5, 3, 4, 6), (5, 16, 8), (3, 17, 2, 4, 5)])
+@pytest.mark.parametrize("affine", [False, True])
+def test_batch_norms_in_parts(shape: tuple[int, ...], affine: bool) -> None:
+    x, grad = (
+        laid_out(normal(*shape, seed=seed) + 1, (0, *range(2, len(shape)), 1))
+        for seed in (0, 1)
+    )
+    line = [normal(shape[1], seed=seed) for seed in (2, 3)]
+
+    def results(x: Any, grad: Any, *affine: Any) -> Any:
+        y, mean, var = ops.batch_norm_train(x, *affine)
+        back = batch_norm_grad(grad, x, mean, var, *affine[:1])
+        return ops.concat([part.reshape(-1) for part in (y, mean, var, *back)], 0)
+
+    with patch.multiple(long_sums, LEAST=16, LEAST_OF_GRADIENTS=16, _FEWEST=2):
+        assert long_sums.parts_of(shape, long_sums.LEAST) > 1
+        actual, expected = both(results, x, grad, *(line if affine else ()))
+    assert_close(actual, expected, 2e-5)
+
+
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_statistics_of_many_pixels_are_exact(is_compiled: bool) -> None:
+    rng = np.random.default_rng(0)
+    x, grad = (
+        laid_out(rng.random((6, 16, 96, 96), np.float32), (0, 2, 3, 1))
+        for _ in range(2)
+    )
+    grad += x  # or the gradient of the weight would be a difference of large sums
+    axes = (0, 2, 3)
+
+    def results(x: Any, grad: Any, weight: Any) -> Any:
+        _, mean, var = ops.batch_norm_train(x)
+        back = batch_norm_grad(grad, x, mean, var, weight)
+        return mean, var, *back[1:], back[0]
+
+    weight = rng.random(16, np.float32)
+    function = burn.compile(results) if is_compiled else results
+    for _ in range(2):
+        actual = function(*map(burn.from_numpy, (x, grad, weight)))
+    wide, above = x.astype(np.float64), grad.astype(np.float64)
+    mean, var = wide.mean(axes), wide.var(axes)
+    expected = (mean, var, *batch_norm_grad.kernel(above, wide, mean, var, weight)[1:])
+    for one, other in zip(actual[:4], expected, strict=True):
+        np.testing.assert_allclose(one.numpy(), other, rtol=3e-6)
+    first = batch_norm_grad.kernel(above, wide, mean, var, weight)[0]
+    assert np.abs(actual[4].numpy() - first).max() < 1e-6 * np.abs(first).max()
+
+
+def test_a_prime_number_of_pixels_is_one_part() -> None:
+    assert long_sums.parts_of((1, 3, 100003), long_sums.LEAST) == 1
+    assert long_sums.parts_of((64, 3, 112, 112), long_sums.LEAST) > 500
 
 
 @pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 3, 1)])

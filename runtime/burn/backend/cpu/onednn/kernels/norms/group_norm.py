@@ -46,6 +46,12 @@ from burn.backend.cpu.onednn.kernels.norms.group_norm_primitives import (
     Samples,
     Then,
 )
+from burn.backend.cpu.onednn.kernels.norms.long_sums import (
+    LEAST,
+    LEAST_OF_GRADIENTS,
+    divided,
+    parts_of,
+)
 from burn.backend.cpu.onednn.kernels.norms.normalization import (
     fills,
     prepared_batch_norm,
@@ -168,7 +174,8 @@ class _Maker:
             return self._rows(plain, copied=False)
         if self._groups == 1:
             return self._then(self._rows(plain, copied=False))
-        if self._groups == channels and (much or samples <= _FEW):
+        is_long = parts_of((1, *self._extents[1:]), LEAST_OF_GRADIENTS) > 1
+        if self._groups == channels and not is_long and (much or samples <= _FEW):
             return self._then(self._channels())
         if much:
             return self._then(self._samples())
@@ -219,8 +226,9 @@ class _Maker:
 
     def _samples(self) -> Samples | None:
         shape = (1, *self._extents[1:])
+        parts = parts_of(shape, LEAST)
         statistics = prepared_batch_norm(
-            *(self._primitives, shape, self._epsilon, 0, TRAINING)
+            *(self._primitives, divided(shape, parts), self._epsilon, 0, TRAINING)
         )
         kinds = [BINARY_SUB, BINARY_MUL]
         kinds += [BINARY_ADD] * bool(self._flags & USE_SHIFT)
@@ -228,7 +236,7 @@ class _Maker:
         affine = self._affine(image, kinds)
         if statistics is None or affine is None:
             return None
-        return Samples(statistics, affine, self._groups, self._epsilon)
+        return Samples(statistics, affine, self._groups, self._epsilon, parts)
 
     def _channels(self) -> Channels | None:
         shape = (1, *self._extents[1:])

@@ -8,6 +8,7 @@ import numpy as np
 from burn.backend.cpu.onednn.binding.capture import do, empty, empty_like
 from burn.backend.cpu.onednn.binding.memory import Array, address
 from burn.backend.cpu.onednn.binding.prepared import Prepared
+from burn.backend.cpu.onednn.kernels.norms.long_sums import combine
 
 
 class Rows:
@@ -52,15 +53,23 @@ class Rows:
 
 
 class Samples:
-    """A group norm by channel statistics, sample by sample."""
+    """A group norm by channel statistics, sample by sample.
 
-    __slots__ = ("_affine", "_epsilon", "_groups", "_statistics")
+    ``statistics`` are those of ``parts`` of the pixels.
+    """
+
+    __slots__ = ("_affine", "_epsilon", "_groups", "_parts", "_statistics")
 
     def __init__(
-        self, statistics: Prepared, affine: Prepared, groups: int, epsilon: float
+        self,
+        statistics: Prepared,
+        affine: Prepared,
+        groups: int,
+        epsilon: float,
+        parts: int,
     ) -> None:
         self._statistics, self._affine = statistics, affine
-        self._groups, self._epsilon = groups, epsilon
+        self._groups, self._epsilon, self._parts = groups, epsilon, parts
 
     @property
     def implementation(self) -> str:
@@ -69,9 +78,11 @@ class Samples:
     def run(self, x: Array, weight: Array | None, bias: Array | None) -> Array:
         """Return ``x`` normalized, in its memory order."""
         mean, var = empty(x.shape[:2]), empty(x.shape[:2])
-        unused = empty(x.shape[1:])
-        for sample, *line in zip(x, mean, var, strict=True):
+        shape = (len(x), self._parts, x.shape[1])
+        means, variances, unused = empty(shape), empty(shape), empty(x.shape[1:])
+        for sample, *line in zip(x, means, variances, strict=True):
             self._statistics.run(*map(address, (sample, unused, *line)))
+        do(partial(combine, means, variances, mean, var))
         do(partial(_of_groups, mean, var, weight, self._groups, self._epsilon))
         shift = () if bias is None else (bias,)
         out = empty_like(x, *shift)

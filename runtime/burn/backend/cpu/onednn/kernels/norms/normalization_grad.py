@@ -8,7 +8,6 @@ from burn.backend.cpu.onednn.binding.api import (
     BACKWARD_DATA,
     DIFF_DST,
     DIFF_SCALE,
-    DIFF_SHIFT,
     DIFF_SRC,
     DST,
     MEAN,
@@ -31,7 +30,6 @@ from burn.backend.cpu.onednn.binding.capture import (
 from burn.backend.cpu.onednn.binding.memory import (
     Array,
     address,
-    channels_last,
     row_major,
     strided,
 )
@@ -41,6 +39,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
     Ready,
     described,
 )
+from burn.backend.cpu.onednn.kernels.norms import long_sums
 from burn.backend.cpu.onednn.kernels.norms.normalization import (
     are_channels,
     fills,
@@ -72,7 +71,7 @@ def batch_norm_train(
     if session is not None and are_channels(image, weight, bias):
         flags = (weight is not None) * USE_SCALE | (bias is not None) * USE_SHIFT
 
-        def make(primitives: Primitives) -> "_Norm | None":
+        def make(primitives: Primitives) -> Any:
             return _batch_norm(primitives, image.shape, epsilon, flags)
 
         key = ("batch_norm_train", image.shape, epsilon, flags)
@@ -98,7 +97,7 @@ def batch_norm_grad(
     image = _with_space(x)
     if session is not None and are_channels(image, mean, var, weight):
 
-        def make(primitives: Primitives) -> "_NormGrad | None":
+        def make(primitives: Primitives) -> Any:
             return _batch_norm_grad(primitives, image.shape, epsilon)
 
         key = ("batch_norm_grad", image.shape, epsilon)
@@ -229,31 +228,20 @@ class _RowsGrad:
 
 def _batch_norm(
     primitives: Primitives, shape: tuple[int, ...], epsilon: float, flags: int
-) -> _Norm | None:
+) -> _Norm | long_sums.LongNorm | None:
+    if long_sums.parts_of(shape, long_sums.LEAST) > 1:
+        return long_sums.prepared_norm(primitives, shape, epsilon, flags)
     prepared = prepared_batch_norm(primitives, shape, epsilon, flags, TRAINING)
     return None if prepared is None else _Norm(prepared)
 
 
 def _batch_norm_grad(
     primitives: Primitives, shape: tuple[int, ...], epsilon: float
-) -> _NormGrad | None:
-    api, flags = primitives.api, USE_SCALE | USE_SHIFT
-    image = strided(api, shape, channels_last(shape))
-    hint = described(
-        *(api, "batch_normalization_forward", api.engine, TRAINING),
-        *(image, image, epsilon, flags),
-    )
-    description = hint and described(
-        *(api, "batch_normalization_backward", api.engine, BACKWARD),
-        *(image, image, image, epsilon, flags, hint.handle),
-    )
-    if description is None:
-        return None
-    line = strided(api, shape[1:2], (1,))
-    operands: Operands = [(DIFF_DST, image), (SRC, image)]
-    operands += [(MEAN, line), (VARIANCE, line), (SCALE, line)]
-    operands += [(DIFF_SRC, image), (DIFF_SCALE, line), (DIFF_SHIFT, line)]
-    return _NormGrad(primitives.prepared(description, operands))
+) -> _NormGrad | long_sums.LongNormGrad | None:
+    if long_sums.parts_of(shape, long_sums.LEAST_OF_GRADIENTS) > 1:
+        return long_sums.prepared_norm_grad(primitives, shape, epsilon)
+    prepared = long_sums.prepared_batch_norm_grad(primitives, shape, epsilon)
+    return None if prepared is None else _NormGrad(prepared)
 
 
 def _layer_norm_grad(
