@@ -13,6 +13,8 @@ ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 #: Where the result of onnxruntime is that of the specification, for these operands.
 PLACES = ("half_pixel", "pytorch_half_pixel", "asymmetric")
 SCALES = (0.3, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0)
+#: Scales that are less than these decimals, times 10: whole numbers in float32 alone.
+ROUNDED = (0.7, 0.9, 1.3, 1.4, 2.1)
 COUNT = 60
 
 
@@ -56,11 +58,14 @@ def scaled(drawn: Drawn) -> NodeCase:
     """
     extents = drawn.extents()
     scales = [drawn.one_of(SCALES) for _ in extents]
+    mode = drawn.one_of(MODES)
+    if mode != "nearest" and drawn.one_of((True, False)):
+        extents, scales = (10, extents[1]), [drawn.one_of(ROUNDED), scales[1]]
     scales = [
         s if int(s * n) not in (0, n) else 1.0
         for s, n in zip(scales, extents, strict=True)
     ]
-    attrs = drawn.attrs(drawn.one_of(MODES))
+    attrs = drawn.attrs(mode)
     attrs["coordinate_transformation_mode"] = drawn.one_of(PLACES)
     axes = drawn.one_of((None, [2, 3], [-2, -1]))
     if axes is None:
