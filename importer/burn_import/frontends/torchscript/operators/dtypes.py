@@ -358,4 +358,5 @@ _PARTS: Mapping[str, Callable[..., Parts]] = {
     "split_with_sizes": _split,
     "chunk": _chunk,
     "unbind": _unbind,
+    "unbind_copy": _unbind,
 }
