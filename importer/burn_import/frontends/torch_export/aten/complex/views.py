@@ -50,7 +50,8 @@ def along(*names: str, more: int = 0) -> Change:
     """Return a change to non-negative axes, for ``more`` axes than ``x`` has."""
 
     def change(named_args: Arguments, x: Value) -> Arguments:
-        rank = max(x.rank + more, 1)
+        rank = x.rank + more
+        check_axes(rank)
         changed: Arguments = {}
         for name in names:
             dim = named_args[name]
@@ -65,7 +66,22 @@ def along(*names: str, more: int = 0) -> Change:
 
 def over(name: str) -> Change:
     """Return a change of reduced axes: none become all but that of the pairs."""
-    return lambda named_args, x: {**named_args, name: axes_of(x, named_args[name])}
+
+    def change(named_args: Arguments, x: Value) -> Arguments:
+        check_axes(x.rank)
+        return {**named_args, name: axes_of(x, named_args[name])}
+
+    return change
+
+
+def check_axes(rank: int) -> None:
+    """Check that there are axes beside that of the pairs.
+
+    Raises:
+        UnsupportedModel: there are none.
+    """
+    if not rank:
+        raise UnsupportedModel("an axis of a complex number without axes")
 
 
 def longer(by: int, *names: str) -> Change:

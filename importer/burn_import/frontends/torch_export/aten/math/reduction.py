@@ -89,7 +89,8 @@ def sum_to_size(g: Builder, self: Value, size: Sequence[int | Value]) -> Value:
     added = self.rank - len(size)
     repeated = [added + axis for axis, extent in enumerate(size) if extent == 1]
     axes = [*range(added), *repeated]
-    total = g.op("ReduceSum", self, axes) if axes else self
+    x = g.cast(self)
+    total = g.op("ReduceSum", x, axes) if axes else x
     return g.op("Squeeze", total, [*range(added)]) if added else total
 
 
