@@ -97,6 +97,7 @@ ORDER = {
         "frontends/torch_export/aten/nn",
         "frontends/torch_export/aten/complex",
         "frontends/torch_export/aten/__init__",
+        "frontends/torch_export/rule_calls",
         "frontends/torch_export/program",
         "frontends/torch_export/signature",
         "frontends/torch_export/reader",

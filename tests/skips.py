@@ -69,6 +69,11 @@ ROWS = (
         "nobody, until PyTorch can",
     ),
     Row(
+        "the operator is refused, or cannot be compared",
+        r"tests/importer/aten/opinfo/",
+        "nobody; `tests/importer/aten/opinfo/differences.py` has the reasons",
+    ),
+    Row(
         "the case does not exist",
         r"draws anew|drawn at random|a case about memory|before opset \d+|"
         r"got empty parameter set|"

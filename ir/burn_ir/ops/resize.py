@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from burn import ops
+from burn.ops.resize import scaled_extent
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
@@ -172,7 +173,7 @@ def check_count(got: int, expected: int) -> None:
 def scaled(extent: Dim, factor: Fraction) -> Dim:
     """Return ``extent * factor`` rounded down."""
     if isinstance(extent, int):
-        return floor(extent * factor)
+        return scaled_extent(extent, float(factor))
     if factor.denominator > 64:
         return unnamed()
     return extent * factor.numerator // factor.denominator

@@ -114,7 +114,9 @@ def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
         total = np.sum(x, axis=axes, keepdims=keepdims)
         return np.trunc(total / count).astype(x.dtype)
     terms = accumulate(x)
-    if _row_axis(terms, axes) is None:
+    if not x.size:  # NumPy's mean warns of it
+        average = np.sum(terms, axis=axes, keepdims=keepdims) * np.nan
+    elif _row_axis(terms, axes) is None:
         average = np.mean(terms, axis=axes, keepdims=keepdims)
     else:
         total = _total(terms, axes, keepdims)
@@ -225,14 +227,15 @@ def var(
     x: Array, axis: Axes = None, *, correction: float = 1, keepdims: bool = False
 ) -> Any:
     """Return the variance over ``axis``: the sum of squares over count -
-    ``correction``.
+    ``correction``, or over 0 if that is negative: NaN, as in PyTorch.
     """
     count = 1
     for a in axes_of(axis, x.ndim):
         count *= x.shape[a]
     deviation = x - mean(x, axis, keepdims=True)
     total = sum(deviation * deviation, axis, keepdims=keepdims)
-    return total / (count - correction)
+    removed = count - correction
+    return total / (removed if removed > 0 else 0)
 
 
 @composite(outputs=1)

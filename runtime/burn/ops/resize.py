@@ -205,7 +205,7 @@ def resamplings(
         ratios, targets = _fit(extents, integers(sizes), options)
     else:
         ratios = [float(s) for s in _on_host(scales)]
-        targets = [math.floor(n * s) for n, s in zip(extents, ratios, strict=True)]
+        targets = list(map(scaled_extent, extents, ratios))
     crop = options.coordinate_transformation_mode == "tf_crop_and_resize"
     bounds = _on_host(roi) if crop else np.tile([0.0, 1.0], (len(where), 1)).T
     spans = np.reshape(bounds, (2, len(where))).T
@@ -218,6 +218,15 @@ def resamplings(
             grid = _Grid(shape[axis], target, scale, *ends, length)
             plans.append(_axis(axis, grid, options))
     return plans
+
+
+def scaled_extent(extent: int, scale: float) -> int:
+    """Return ``extent * scale``, a product of float32 numbers, rounded down.
+
+    In float32, as in onnxruntime, 10 times 0.7 is 7; the float32 number closest to 0.7
+    is less than that, and so is the exact product.
+    """
+    return math.floor(np.float32(extent) * np.float32(scale))
 
 
 def _on_host(values: Any) -> Any:

@@ -1,6 +1,6 @@
 """All cases."""
 
-from tests.importer.aten import changes, in_place, more, overloads, rest
+from tests.importer.aten import changes, edges, in_place, more, overloads, rest
 from tests.importer.aten.complex import complex_numbers, fourier, spectrograms
 from tests.importer.aten.linalg import linear_systems, matmul
 from tests.importer.aten.math import (
@@ -41,6 +41,7 @@ CASES = (
     *conv.CASES,
     *counting.CASES,
     *creation.CASES,
+    *edges.CASES,
     *fourier.CASES,
     *functions.CASES,
     *gradients.CASES,

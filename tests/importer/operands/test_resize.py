@@ -13,6 +13,8 @@ ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 #: Where the result of onnxruntime is that of the specification, for these operands.
 PLACES = ("half_pixel", "pytorch_half_pixel", "asymmetric")
 SCALES = (0.3, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0, 2.5, 3.0)
+#: Scales that 10 times them are whole numbers, if the product is rounded to float32.
+ROUNDED = (0.7, 0.9, 1.3, 1.4, 2.1)
 COUNT = 60
 
 
@@ -71,6 +73,13 @@ def scaled(drawn: Drawn) -> NodeCase:
     return NodeCase("Resize", (drawn.image(extents), None, numbers), attrs)
 
 
+def rounded(drawn: Drawn) -> NodeCase:
+    """A node with scales that float32 rounds up to whole extents."""
+    numbers = drawn.operand(np.array([drawn.one_of(ROUNDED), 2], np.float32))
+    attrs = {"mode": "linear", "axes": [2, 3]}
+    return NodeCase("Resize", (drawn.image((10, 3)), None, numbers), attrs)
+
+
 def sized(drawn: Drawn) -> NodeCase:
     """A node with sizes, perhaps in the old proportions."""
     extents = drawn.extents()
@@ -103,7 +112,7 @@ def cropped(drawn: Drawn) -> NodeCase:
     return NodeCase("Resize", operands, attrs)
 
 
-@pytest.mark.parametrize("make", [scaled, sized, cropped])
+@pytest.mark.parametrize("make", [scaled, rounded, sized, cropped])
 def test_resize(tmp_path: Path, make: Any) -> None:
     drawn = Drawn(7)
     check([make(drawn) for _ in range(COUNT)], tmp_path, opset=19)

@@ -60,6 +60,23 @@ def test_the_extent_of_what_is_unpacked_is_known_by_its_names(
         model(burn.tensor(drawn(4, 2)))
 
 
+@pytest.mark.parametrize("call", ["torch.squeeze(x, 0)", "torch.squeeze(x)"])
+def test_an_extent_that_decides_what_is_squeezed_is_that_of_the_trace(
+    call: str, tmp_path: Path
+) -> None:
+    script = net(f"return torch.mul({call}, 2)", example("Float", 1, 3))
+    model: Any = load(script.saved(tmp_path))
+    assert model(burn.tensor(drawn(1, 3))).shape == (3,)
+    with pytest.raises(ValueError, match=r"expected float32\[1, "):
+        model(burn.tensor(drawn(4, 3)))
+
+
+def test_an_extent_that_is_not_squeezed_may_vary(tmp_path: Path) -> None:
+    script = net("return torch.squeeze(x, 0)", example("Float", 2, 3))
+    model: Any = load(script.saved(tmp_path))
+    assert model(burn.tensor(drawn(4, 3))).shape == (4, 3)
+
+
 WINDOWS = """
 _0 = int(ops.prim.NumToTensor(torch.size(x, 0)))
 _1 = ops.prim.NumToTensor(torch.size(x, 1))

@@ -49,6 +49,14 @@ CASES = {
         ((1.0, 1.0), (1.5, 0.5)),
     ],
     "torch.mul(torch.sinc(x), y)": [((0.0, 3.0), (0.0, 1.0))],
+    "torch.linalg_vector_norm(torch.stack([x, y], 1), 3., [1])": [
+        ((0.0, 0.0), (0.0, 0.0)),
+        ((1.0, 0.0), (1.0, 0.0)),
+    ],
+    "torch.select(torch._safe_softmax(torch.stack([x, y], 1), 1, None), 1, 0)": [
+        ((-np.inf, -np.inf), (0.0, 0.0)),
+        ((1.0, 1.0), (0.25, -0.25)),
+    ],
 }
 
 

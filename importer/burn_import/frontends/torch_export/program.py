@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
-from keyword import iskeyword
+from itertools import zip_longest
 from typing import Any
 
 from burn.record.errors import shown
 from burn_import.frontends.checkpoints.element_types import ELEMENTS
-from burn_import.frontends.torch_export.aten import COMPLEX, RULES
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT64,
@@ -19,10 +17,14 @@ from burn_import.frontends.torch_export.builder import (
     Builder,
     Value,
 )
-from burn_import.frontends.torch_export.complex_as_real import is_complex
 from burn_import.frontends.torch_export.json_checks import GRAPH, check
 from burn_import.frontends.torch_export.memory_layout import Layout
 from burn_import.frontends.torch_export.registry import Entry
+from burn_import.frontends.torch_export.rule_calls import (
+    WITHOUT_EFFECT,
+    called,
+    rule_of,
+)
 from burn_import.frontends.torch_export.schema import (
     Argument,
     GraphRef,
@@ -40,7 +42,6 @@ from burn_import.frontends.torch_export.subgraphs import (
     writes_inside,
 )
 from burn_import.frontends.torch_export.symbolic_extents import Symbols
-from burn_import.frontends.torch_export.unsupported import refusal
 from burn_import.frontends.torch_export.value_table import Frame
 from burn_import.frontends.torch_export.view_writeback import written_back
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
@@ -101,10 +102,10 @@ class Calls:
         args = [(key, self.resolved(frame, arg)) for key, arg in names]
         entry = rule_of(target, [*types, *(value for _, value in args)])
         if not target.startswith("aten."):  # Python functions have positional arguments
-            args = [("", x) for key, x in args if key not in _WITHOUT_EFFECT]
+            args = [("", x) for key, x in args if key not in WITHOUT_EFFECT]
         start = len(frame.out.nodes)
         values = operand = called(entry, builder, args)
-        self.bind(frame, results, values)
+        self.bind(frame, results, values, target)
         values = self.rename(frame, results, values, start)
         if entry.views or _is_alias(entry, target, args, operand):
             self.view(frame, names, args, results, target)
@@ -114,12 +115,20 @@ class Calls:
         for ref, value in (*changes, *inside):
             self.change(frame, ref, value, builder, target)
 
-    def bind(self, frame: Frame, results: Sequence[Argument], output: Any) -> None:
-        """Bind the names of the results to the output of a rule."""
+    def bind(
+        self, frame: Frame, results: Sequence[Argument], output: Any, target: str
+    ) -> None:
+        """Bind the names of the results to the output of a rule.
+
+        Results that the rule does not compute are errors where they are read.
+        """
         values = output if isinstance(output, tuple | list) else (output,)
-        for ref, value in zip(_refs(results), values, strict=False):
+        refs = _refs(results)
+        for index, (ref, value) in enumerate(zip_longest(refs, values[: len(refs)])):
             type_ = self.typed(frame, ref.name)
             if value is None:
+                message = f"its result {index} is not computed"
+                frame.stale[ref.name] = Problem(message, ref.name, target)
                 continue
             if not isinstance(value, Value):
                 value = Builder(frame.out, ref.name, [type_]).constant(
@@ -351,50 +360,3 @@ def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...
         if inner == path[: len(inner)]:
             classes[len(inner)] = cls
     return path, tuple(classes[1:])
-
-
-def rule_of(target: str, values: Sequence[Any]) -> Entry:
-    """Return the rule of a call whose operands and results are ``values``.
-
-    Raises:
-        UnsupportedModel: there is no rule; gives the reason.
-    """
-    with_pairs = any(map(is_complex, values))
-    table = COMPLEX if with_pairs else RULES
-    if target in table:
-        return table[target]
-    if target in RULES or target in COMPLEX:
-        kinds = ("real", "complex") if with_pairs else ("complex", "real")
-        raise UnsupportedModel("expected {} numbers, got {} ones".format(*kinds))
-    raise UnsupportedModel(refusal(target))
-
-
-def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
-    """Return the result of a rule for a call.
-
-    Raises:
-        UnsupportedModel: the rule does not support an argument.
-    """
-    parameters = inspect.signature(entry.rule).parameters
-    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
-        return entry.rule(builder)
-    names = list(parameters)[1:]
-    positional = [value for key, value in args if not key]
-    named = {f"{key}_" if iskeyword(key) else key: x for key, x in args if key}
-    if entry.mutates == "self" and names and "self" not in names and "self" in named:
-        named[names[0]] = named.pop("self")  # the functional form calls it otherwise
-    unknown = sorted(set(named) - set(names))
-    ignored = [key for key in unknown if key in _WITHOUT_EFFECT or named[key] is None]
-    if set(unknown) - set(ignored):
-        raise UnsupportedModel(f"expected arguments {names}, got {shown(unknown)}")
-    supported = {key: value for key, value in named.items() if key not in ignored}
-    return entry.rule(builder, *positional, **supported)
-
-
-#: Arguments that change no value.
-_WITHOUT_EFFECT = frozenset(
-    {
-        *("device", "layout", "pin_memory", "memory_format", "non_blocking", "copy"),
-        *("cudnn_enable", "cudnn_enabled", "requires_grad", "generator"),
-    }
-)

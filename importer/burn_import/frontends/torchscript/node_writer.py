@@ -15,8 +15,8 @@ from burn_import.frontends.torch_export.complex_as_real import (
     stored_type,
     viewed_as,
 )
-from burn_import.frontends.torch_export.program import called
 from burn_import.frontends.torch_export.registry import Entry
+from burn_import.frontends.torch_export.rule_calls import called
 from burn_import.frontends.torchscript.budget import Budget, Pool
 from burn_ir import InvalidModel, RawGraph, Type
 from burn_ir.build import IncrementalBuilder

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from burn_import.frontends.checkpoints.limits import LIMITS, Limits
 from burn_import.frontends.onnx.files import map_file
@@ -17,6 +19,7 @@ from burn_import.frontends.torchscript.program import Program
 from burn_import.options import Extents
 from burn_ir import ModelError, RawGraph, RawModel
 from burn_ir.dim import Dim
+from burn_ir.support_check import walk
 
 #: Pairs of more inputs than these are not tried: each try follows the whole program.
 _MOST_PAIRED = 6
@@ -55,23 +58,35 @@ def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
     defaults = len(program.forward.node.args.defaults)
     inputs = Inputs(program.parameters, defaults, archive.inputs, shapes)
     graph = _traced_graph(program, inputs)
+    squeezed = _squeezed_axes(graph)
+
+    def variant(extents: Mapping[Key, Dim]) -> RawGraph | None:
+        """Return the graph for other extents; None if they do not fit the program.
+
+        ``torch.squeeze`` removes an axis in some calls and not in others: an extent of
+        1 in the trace that decides this stays 1.
+        """
+        other = _graph_if_valid(program, inputs.types(extents))
+        if other is None or _squeezed_axes(other) != squeezed:
+            return None
+        return other
 
     def allows(extents: Mapping[Key, Dim]) -> bool:
-        return _graph_if_valid(program, inputs.types(extents)) is not None
+        return variant(extents) is not None
 
     groups = inputs.open(allows)
     parts = inputs.divided(groups, allows)
     batches = [keys for keys in groups if keys[0][0] == 0]
     for opened in (groups + parts if parts else [], groups):
         if opened:
-            general = _graph_if_valid(program, inputs.types(inputs.named(opened)))
+            general = variant(inputs.named(opened))
             if general is not None:
                 return general
-    return _most_general(program, inputs, batches, groups) or graph
+    return _most_general(variant, inputs, batches, groups) or graph
 
 
 def _most_general(
-    program: Program,
+    variant: Callable[[Mapping[Key, Dim]], RawGraph | None],
     inputs: Inputs,
     batches: list[list[Key]],
     groups: list[list[Key]],
@@ -84,7 +99,7 @@ def _most_general(
     general, opened = None, list[list[Key]]()
     for group in batches + [keys for keys in groups if keys not in batches]:
         wider = [*opened, group]
-        graph = _graph_if_valid(program, inputs.types(inputs.named(wider)))
+        graph = variant(inputs.named(wider))
         if graph is not None:
             general, opened = graph, wider
     return general
@@ -122,6 +137,28 @@ def _retyped_together(names: list[str]) -> list[tuple[str, ...]]:
     if len(names) > _MOST_PAIRED:
         return single
     return [*single, *combinations(names, 2), *single]
+
+
+def _squeezed_axes(graph: RawGraph) -> int:
+    """Return how many axes are squeezed, except of the parts of a shape or split."""
+    nodes = [*walk(graph)]
+    parts = {
+        name
+        for node in nodes
+        if node.op_type in ("Shape", "Split")
+        for name in node.outputs
+    }
+    stored: dict[str | None, Any] = {
+        node.outputs[0]: node.attrs["value"]
+        for node in nodes
+        if node.op_type == "Constant"
+    }
+    stored.update(graph.constants)
+    return sum(
+        np.size(stored.get(node.inputs[1], 0))
+        for node in nodes
+        if node.op_type == "Squeeze" and node.inputs[0] not in parts
+    )
 
 
 def _graph_if_valid(program: Program, given: Mapping[str, Any]) -> RawGraph | None:

@@ -111,6 +111,23 @@ class TensorRef:
         return changed
 
 
+class UncomputedResult(TensorRef):
+    """A result that the rule of its operator does not compute: an error if read."""
+
+    def __init__(self, operator: str, index: int) -> None:
+        super().__init__(Value("", FLOAT64))
+        self.reason = f"torch.{operator}: its result {index} is not computed"
+
+    @property
+    def value(self) -> Value:
+        """Raise the reason.
+
+        Raises:
+            UnsupportedModel: always.
+        """
+        raise UnsupportedModel(self.reason)
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """A list item that stands for the rows of the stacked tensor ``joined``."""

@@ -99,8 +99,8 @@ class _Match:
 
     def is_complete(self) -> bool:
         """Return whether ``last`` ends an attention; binds its parts."""
-        softmax = self.softmax(self.last.inputs[0])
-        if softmax is None or not self.scores(softmax.inputs[0]):
+        scores = self.before_softmax(self.last.inputs[0])
+        if scores is None or not self.scores(scores):
             return False
         if not self.operands.bind(self.product) or not self.fits():
             return False
@@ -108,8 +108,8 @@ class _Match:
             return False
         return self.masks.are_exact(self.guarded)
 
-    def softmax(self, name: str | None) -> Node | None:
-        """Return the softmax of the weights, skipping a guard and casts."""
+    def before_softmax(self, name: str | None) -> str | None:
+        """Return the operand of the softmax, skipping guards and casts."""
         name = self.skip_narrowing_cast(name)
         guard = self.flow.made_by(name, "Where")
         if guard is not None:
@@ -120,10 +120,23 @@ class _Match:
             return None
         if softmax.op.attrs()["axis"] not in (-1, len(x.shape) - 1):
             return None
-        if guard is not None and not self.is_guard(guard, softmax):
-            return None
         self.inner.append(softmax)
-        return softmax
+        scores = softmax.inputs[0]
+        if guard is None:
+            return scores
+        scores = self.before_guard(guard, scores)
+        return scores if self.is_guard(guard, softmax, scores) else None
+
+    def before_guard(self, guard: Node, scores: str | None) -> str | None:
+        """Return scores before a ``Where`` that sets fully masked rows to zero.
+
+        With it, the gradient of such rows is zero and not NaN.
+        """
+        inner = self.flow.made_by(scores, "Where")
+        if inner is None or inner.inputs[0] != guard.inputs[0]:
+            return scores
+        self.inner.append(inner)
+        return inner.inputs[2]
 
     def skip_narrowing_cast(self, name: str | None) -> str | None:
         """Return the operand of a cast from float32 to a half type, else ``name``."""
@@ -140,7 +153,7 @@ class _Match:
             a is not None and b is not None and a.dtype in HALVES and b.dtype == float32
         )
 
-    def is_guard(self, guard: Node, softmax: Node) -> bool:
+    def is_guard(self, guard: Node, softmax: Node, scores: str | None) -> bool:
         """Return whether a ``Where`` sets fully masked rows to zero."""
         condition, zero, _ = guard.inputs
         source = self.flow.made_by(zero, "CastLike", "Cast")
@@ -155,13 +168,13 @@ class _Match:
         if nan is not None:
             self.inner.append(nan)
             return nan.inputs[0] == softmax.output
-        return self.finds_hidden_rows(condition, softmax)
+        return self.finds_hidden_rows(condition, scores)
 
-    def finds_hidden_rows(self, condition: str | None, softmax: Node) -> bool:
+    def finds_hidden_rows(self, condition: str | None, scores: str | None) -> bool:
         """Return whether ``condition`` is ``max(scores) == -inf`` of a row."""
         equal = self.flow.made_by(condition, "Equal")
         if equal is None:
-            return self.finds_no_other(condition, softmax)
+            return self.finds_no_other(condition, scores)
         for name, other in (equal.inputs, equal.inputs[::-1]):
             largest, bound = self.flow.made_by(name, "ReduceMax"), self.flow.stored(
                 other
@@ -169,13 +182,11 @@ class _Match:
             if largest is None or bound is None or not np.isneginf(bound).all():
                 continue
             self.inner += [equal, largest]
-            return self.flow.axes(largest) == (-1,) and largest.inputs[0] in (
-                softmax.inputs[0],
-                self.before_cast(softmax.inputs[0]),
-            )
+            same = largest.inputs[0] in (scores, self.before_cast(scores))
+            return same and self.flow.axes(largest) == (-1,)
         return False
 
-    def finds_no_other(self, condition: str | None, softmax: Node) -> bool:
+    def finds_no_other(self, condition: str | None, scores: str | None) -> bool:
         """Return whether ``condition`` is ``not any(scores != -inf)`` of a row."""
         none = self.flow.made_by(condition, "Not")
         some = self.flow.producers.get((none and none.inputs[0]) or "")
@@ -189,7 +200,7 @@ class _Match:
         for name, bound in (equal.inputs, equal.inputs[::-1]):
             stored = self.flow.stored(bound)
             if stored is not None and np.isneginf(stored).all():
-                same = name in (softmax.inputs[0], self.before_cast(softmax.inputs[0]))
+                same = name in (scores, self.before_cast(scores))
                 return same and some.op.axes == (-1,) and some.op.keepdims
         return False
 

@@ -123,3 +123,17 @@ def test_errors_name_what_is_wrong() -> None:
         ops.resize(x, UP, mode="area")
     with pytest.raises(ValueError, match="'middle'"):
         ops.resize(x, UP, coordinate_transformation_mode="middle")
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize(
+    ("extent", "scale", "expected"),
+    [(10, 0.7, 7), (20, 0.9, 18), (5, 1.4, 7), (30, 2.3, 69), (100, 0.29, 29)],
+)
+def test_extents_are_rounded_down_after_a_product_in_float32(
+    mode: str, extent: int, scale: float, expected: int
+) -> None:
+    x = RNG.standard_normal((1, 1, extent, 2)).astype(np.float32)
+    scales = np.array([1, 1, scale, 1], np.float32)
+    assert ops.resize(burn.tensor(x), scales, mode=mode).shape[2] == expected
+    check(scales, None, x=x, mode=mode, **{TRANSFORMATION: "asymmetric"})

@@ -92,9 +92,13 @@ _FLOATS = frozenset(
         *("rad2deg", "special_ndtr", "special_ndtri", "special_entr", "i0"),
         *("special_i0", "special_i0e", "special_i1", "special_i1e", "cov", "corrcoef"),
         *("trapezoid", "trapz", "cumulative_trapezoid", "gradient"),
+        *("pairwise_distance", "triplet_margin_loss", "margin_ranking_loss"),
+        *("cosine_embedding_loss", "poisson_nll_loss", "native_dropout_backward"),
     }
 )
-_SUMS = frozenset({"sum", "nansum", "prod", "cumsum", "cumprod", "trace", "vander"})
+_SUMS = frozenset(
+    {"sum", "sum_to_size", "nansum", "prod", "cumsum", "cumprod", "trace", "vander"}
+)
 #: Operators that promote all their tensors and numbers to one dtype.
 _PROMOTING = frozenset(
     {
@@ -358,4 +362,5 @@ _PARTS: Mapping[str, Callable[..., Parts]] = {
     "split_with_sizes": _split,
     "chunk": _chunk,
     "unbind": _unbind,
+    "unbind_copy": _unbind,
 }

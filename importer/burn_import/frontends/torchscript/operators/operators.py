@@ -18,8 +18,8 @@ from burn_import.frontends.torch_export.builder import (
     kind_of,
 )
 from burn_import.frontends.torch_export.complex_as_real import stored_array, viewed_as
-from burn_import.frontends.torch_export.program import rule_of
 from burn_import.frontends.torch_export.registry import Entry
+from burn_import.frontends.torch_export.rule_calls import rule_of
 from burn_import.frontends.torchscript.budget import Budget
 from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.operators.builtins import SPECIAL
@@ -51,6 +51,7 @@ from burn_import.frontends.torchscript.values import (
     UNKNOWN,
     PyValue,
     TensorRef,
+    UncomputedResult,
     Without,
     rebuilt,
 )
@@ -195,8 +196,8 @@ class Operators(OperatorCalls):
             self.journal += changed.change(results[0], f"torch.{call.name}")
             return changed
         things = [
-            x and self._held(call, entry, results, replace(x, is_number=False), tensors)
-            for x in results
+            self._held(call, entry, results, index, tensors)
+            for index in range(len(results))
         ]
         is_nonzero = call.name == "where" and "other" not in call.args
         is_list = call.name in _LISTS or is_nonzero
@@ -207,10 +208,13 @@ class Operators(OperatorCalls):
         call: AtenCall,
         entry: Entry,
         results: Sequence[Value | None],
-        value: Value,
+        index: int,
         tensors: Sequence[TensorRef],
     ) -> TensorRef:
-        name = call.name
+        name, result = call.name, results[index]
+        if result is None:
+            return UncomputedResult(name, index)
+        value = replace(result, is_number=False)
         for source in tensors:
             if call.args.get("copy") is True or copies(name, source):
                 return TensorRef(value)
@@ -349,7 +353,7 @@ _LISTS = frozenset(
     {
         *("split", "split_with_sizes", "chunk", "unbind", "meshgrid", "tensor_split"),
         *("hsplit", "vsplit", "dsplit", "broadcast_tensors", "unsafe_split"),
-        *("unsafe_chunk", "gradient"),
+        *("unsafe_chunk", "gradient", "unbind_copy"),
     }
 )
 

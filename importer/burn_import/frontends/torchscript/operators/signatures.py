@@ -51,6 +51,10 @@ _SCHEMAS: Mapping[str, str] = {
     "min.default": "self",
     "max.other": "self:tensor other:tensor",
     "min.other": "self:tensor other:tensor",
+    **{
+        f"{name}.default": "self unbiased"
+        for name in ("var", "std", "var_mean", "std_mean")
+    },
     "sort.default": "self dim descending",
     "sort.stable": "self",
     "argsort.default": "self dim descending",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from burn_import.frontends.torch_export.builder import Value
-from burn_import.frontends.torch_export.program import rule_of
+from burn_import.frontends.torch_export.rule_calls import rule_of
 from burn_import.frontends.torch_export.view_writeback import inverse_view
 from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.operators.calls import AtenCall, OperatorCalls

@@ -8,6 +8,7 @@ from typing import Any
 
 from burn_import.frontends.torch_export.aten.linalg.matmul import einsum as real_einsum
 from burn_import.frontends.torch_export.aten.linalg.vector_norms import vector_norm
+from burn_import.frontends.torch_export.aten.math.creation import filled
 from burn_import.frontends.torch_export.aten.math.logic import truth
 from burn_import.frontends.torch_export.aten.math.special_functions import atan2
 from burn_import.frontends.torch_export.builder import BOOL, Builder, Operand, Value
@@ -327,6 +328,8 @@ def ones(g: Builder, size: Any, dtype: Any = None) -> Value:
 @rule("aten.full_like.default", table=COMPLEX)
 def full_like(g: Builder, self: Value, fill_value: Operand, dtype: Any = None) -> Value:
     sizes = [g.extent(self, axis) for axis in range(self.rank)]
+    if not is_complex(g.results[0]):
+        return filled(g, sizes, fill_value)
     return full(g, sizes, fill_value)
 
 

@@ -21,11 +21,14 @@ import burn_import.frontends.torch_export.aten.shape.indexing
 import burn_import.frontends.torch_export.aten.shape.scatter
 import burn_import.frontends.torch_export.aten.shape.slicing
 import burn_import.frontends.torch_export.aten.shape.views  # noqa: F401  these have the rules
-from burn_import.frontends.torch_export.builder import Builder, Value
+from burn_import.frontends.torch_export.aten.shape.concatenation import padded
+from burn_import.frontends.torch_export.builder import Builder, Operand, Value
 from burn_import.frontends.torch_export.complex_as_real import (
     as_pairs,
     axes_of,
     is_complex,
+    joined,
+    parts,
     reals,
 )
 from burn_import.frontends.torch_export.registry import COMPLEX, RULES, rule
@@ -47,7 +50,8 @@ def along(*names: str, more: int = 0) -> Change:
     """Return a change to non-negative axes, for ``more`` axes than ``x`` has."""
 
     def change(named_args: Arguments, x: Value) -> Arguments:
-        rank = max(x.rank + more, 1)
+        rank = x.rank + more
+        check_axes(rank)
         changed: Arguments = {}
         for name in names:
             dim = named_args[name]
@@ -62,7 +66,22 @@ def along(*names: str, more: int = 0) -> Change:
 
 def over(name: str) -> Change:
     """Return a change of reduced axes: none become all but that of the pairs."""
-    return lambda named_args, x: {**named_args, name: axes_of(x, named_args[name])}
+
+    def change(named_args: Arguments, x: Value) -> Arguments:
+        check_axes(x.rank)
+        return {**named_args, name: axes_of(x, named_args[name])}
+
+    return change
+
+
+def check_axes(rank: int) -> None:
+    """Check that there are axes beside that of the pairs.
+
+    Raises:
+        UnsupportedModel: there are none.
+    """
+    if not rank:
+        raise UnsupportedModel("an axis of a complex number without axes")
 
 
 def longer(by: int, *names: str) -> Change:
@@ -80,17 +99,12 @@ def ordered(named_args: Arguments, x: Value) -> Arguments:
     return {**named_args, "dims": [*axes_of(x, named_args["dims"]), x.rank]}
 
 
-def wider(name: str) -> Change:
-    """Return a change that adds no padding for the axis of the pairs."""
-    return lambda named_args, x: {**named_args, name: [0, 0, *named_args[name]]}
-
-
 def as_data(g: Builder, name: str, x: Any) -> Any:
     """Return an argument with pairs in place of complex numbers."""
     if name not in _DATA:
         return x
     if isinstance(x, list | tuple):
-        return [as_pairs(g, item) for item in x]
+        return [as_pairs(g, item) if isinstance(item, Value) else item for item in x]
     return as_pairs(g, x) if isinstance(x, Value) else x
 
 
@@ -168,7 +182,25 @@ adapt(
 )
 adapt(longer(1, "repeats", "dims"), "repeat.default tile.default")
 adapt(ordered, "permute.default permute_copy.default")
-adapt(wider("pad"), "constant_pad_nd.default pad.default")
+
+
+@rule("aten.pad.default", table=COMPLEX)
+def pad_(
+    g: Builder, self: Value, pad: Any, mode: str = "constant", value: Operand = None
+) -> Value:
+    """Pad both parts; the imaginary part of a real ``value`` is 0."""
+    if not value:
+        return padded(reals(g), as_pairs(g, self), [0, 0, *pad], mode)
+    real, imaginary = parts(g, self)
+    fill = (value, 0) if isinstance(value, int | float) else parts(g, value)
+    assert isinstance(real, Value) and isinstance(imaginary, Value)
+    a = padded(reals(g), real, pad, mode, fill[0])
+    return joined(g, a, padded(reals(g), imaginary, pad, mode, fill[1]))
+
+
+@rule("aten.constant_pad_nd.default", table=COMPLEX)
+def constant_pad(g: Builder, self: Value, pad: Any, value: Operand = 0) -> Value:
+    return pad_(g, self, pad, "constant", value)
 
 
 @rule("aten.roll.default", table=COMPLEX)

@@ -9,6 +9,7 @@ import numpy as np
 
 from burn_import.frontends.torch_export.aten.linalg.linear_systems import (
     matrix_op,
+    no_errors,
     pinv,
     transposed,
 )
@@ -26,8 +27,8 @@ def cholesky(g: Builder, self: Value, upper: bool = False) -> Value:
 @rule("aten.linalg_cholesky_ex.default")
 def cholesky_and_info(
     g: Builder, self: Value, upper: bool = False, check_errors: bool = False
-) -> tuple[Value, None]:
-    return cholesky(g, self, upper), None
+) -> tuple[Value, Value]:
+    return cholesky(g, self, upper), no_errors(g, self)
 
 
 @rule("aten.linalg_eigh.default")

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from burn_import.frontends.torch_export.aten.linalg.diagonals import eye
-from burn_import.frontends.torch_export.builder import BOOL, Builder, Value
+from burn_import.frontends.torch_export.aten.math.creation import filled
+from burn_import.frontends.torch_export.builder import BOOL, INT32, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
 
@@ -72,11 +73,17 @@ def linalg_inv(g: Builder, A: Value) -> Value:  # noqa: N803
     return inverse(g, A)
 
 
+def no_errors(g: Builder, x: Value) -> Value:
+    """Return zeros for each matrix: whenever there is a result, no error was found."""
+    batch = [g.extent(x, axis) for axis in range(x.rank - 2)]
+    return filled(g.at(INT32), batch, 0)
+
+
 @rule("aten.linalg_inv_ex.default")
 def inverse_and_info(
     g: Builder, A: Value, check_errors: bool = False  # noqa: N803
-) -> tuple[Value, None]:
-    return inverse(g, A), None
+) -> tuple[Value, Value]:
+    return inverse(g, A), no_errors(g, A)
 
 
 @rule("aten.linalg_solve.default")
@@ -93,15 +100,27 @@ def solve(g: Builder, A: Value, B: Value, left: bool = True) -> Value:  # noqa: 
     return matrix_op(g, "Solve", A, B)
 
 
-@rule("aten._linalg_solve_ex.default", "aten.linalg_solve_ex.default")
+@rule("aten.linalg_solve_ex.default")
 def solve_and_info(
     g: Builder,
     A: Value,  # noqa: N803
     B: Value,  # noqa: N803
     left: bool = True,
     check_errors: bool = False,
-) -> tuple[Value, None, None, None]:
-    return solve(g, A, B, left), None, None, None
+) -> tuple[Value, Value]:
+    return solve(g, A, B, left), no_errors(g, A)
+
+
+@rule("aten._linalg_solve_ex.default")
+def solve_and_factors(
+    g: Builder,
+    A: Value,  # noqa: N803
+    B: Value,  # noqa: N803
+    left: bool = True,
+    check_errors: bool = False,
+) -> tuple[Value, None, None, Value]:
+    """Return solutions without the factors, which only gradients read."""
+    return solve(g, A, B, left), None, None, no_errors(g, A)
 
 
 @rule("aten.linalg_solve_triangular.default")

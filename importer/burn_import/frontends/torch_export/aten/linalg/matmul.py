@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from burn_import.frontends.torch_export.aten.linalg.diagonals import eye
+from burn_import.frontends.torch_export.aten.linalg.linear_systems import inverse
 from burn_import.frontends.torch_export.aten.math.arithmetic import times
-from burn_import.frontends.torch_export.builder import Builder, Operand, Value
+from burn_import.frontends.torch_export.builder import INT64, Builder, Operand, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
 
@@ -151,12 +153,14 @@ def multi_dot(
 
 @rule("aten.linalg_matrix_power.default", "aten.matrix_power.default")
 def matrix_power(g: Builder, self: Value, n: int) -> Value:
-    if n < 1:
-        raise UnsupportedModel(f"expected a power of 1 or more, got {n}")
-    power = self
-    for bit in bin(n)[3:]:
+    if n == 0:
+        extent = g.extent(self, -1)
+        identity = g.cast(eye(g, [extent, extent]))
+        return g.op("Expand", identity, g.at(INT64).op("Shape", self))
+    power = base = inverse(g, self) if n < 0 else self
+    for bit in bin(abs(n))[3:]:
         power = g.op("MatMul", power, power)
-        power = g.op("MatMul", power, self) if bit == "1" else power
+        power = g.op("MatMul", power, base) if bit == "1" else power
     return power
 
 

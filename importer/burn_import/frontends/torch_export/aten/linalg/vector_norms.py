@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from burn_import.frontends.torch_export.aten.linalg.decompositions import spectral_norm
 from burn_import.frontends.torch_export.aten.math.reduction import Axes, reduced
-from burn_import.frontends.torch_export.builder import BOOL, Builder, Value
+from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
 
@@ -32,7 +33,12 @@ def vector_norm(
         return reduced(g, "ReduceSum", counted, dim, keepdim)
     powers = Value(g.op("Pow", size, float(order)).name, g.dtype, x.dims)
     total = reduced(g, "ReduceSum", powers, dim, keepdim)
-    return g.op("Pow", total, 1 / float(order))
+    if order < 0:
+        return g.op("Pow", total, 1 / float(order))
+    # The gradient of a root at 0 is infinite, that of a norm is 0 in PyTorch.
+    is_zero = g.at(BOOL).op("Equal", total, g.cast(0))
+    root = g.op("Pow", g.op("Where", is_zero, g.cast(1), total), 1 / float(order))
+    return g.op("Where", is_zero, g.cast(0), root)
 
 
 @rule("aten.linalg_vector_norm.default")
@@ -89,6 +95,7 @@ def matrix_norm(
     keepdim: bool = False,
     dtype: Any = None,
 ) -> Value:
+    dim = (-2, -1) if dim is None else dim
     if ord == "fro":
         return vector_norm(g, self, 2.0, dim, keepdim)
     if not isinstance(ord, str) and abs(ord) in (1, math.inf):
@@ -173,8 +180,19 @@ def renorm(g: Builder, self: Value, p: Any, dim: int, maxnorm: Any) -> Value:
 def cosine_similarity(
     g: Builder, x1: Value, x2: Value, dim: int = 1, eps: float = 1e-08
 ) -> Value:
+    """Return the cosines between vectors along an axis of the broadcast operands."""
+    operands = g.floats(x1, x2)
+    if x1.rank == x2.rank == 0:
+        operands = [replace(g.op("Unsqueeze", x, [0]), dims=(1,)) for x in operands]
+    elif x1.dims != x2.dims:
+        shapes = [g.at(INT64).op("Shape", x) for x in reversed(operands)]
+        largest = max(x1, x2, key=lambda x: x.rank)
+        operands = [
+            replace(g.op("Expand", x, shape), dims=largest.dims)
+            for x, shape in zip(operands, shapes, strict=True)
+        ]
     units = []
-    for x in g.floats(x1, x2):
+    for x in operands:
         length = g.op("Max", vector_norm(g, x, 2.0, dim, True), float(eps))
         units.append(g.op("Div", x, length))
     return g.op("ReduceSum", g.op("Mul", *units), [dim], keepdims=0)

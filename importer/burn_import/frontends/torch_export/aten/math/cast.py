@@ -50,6 +50,7 @@ def to(
     "aten.resolve_neg.default",
     "aten.real.default",
     "aten.conj.default",
+    "aten.conj_physical.default",
     "aten.cpu.default",
     views=True,
 )

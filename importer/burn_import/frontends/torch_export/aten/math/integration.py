@@ -67,14 +67,16 @@ def gradient(
 
     ``spacing`` is the distance of neighbors, or the coordinates along each axis.
     """
-    if edge_order != 1:
-        raise UnsupportedModel(f"gradient: expected edge_order 1, got {edge_order}")
+    if edge_order == 2 and any(isinstance(x, Value) for x in as_tuple(spacing)):
+        raise UnsupportedModel("gradient: expected edge_order 1 with coordinates")
     x = g.cast(self)
     axes = range(self.rank) if dim is None else as_tuple(dim)
     steps = (1.0,) if spacing is None else as_tuple(spacing)
     steps = steps * len(axes) if len(steps) == 1 else steps
-    pairs = zip(axes, steps, strict=True)
-    return [_derivative(g, x, self.axis(axis), step) for axis, step in pairs]
+    return [
+        _derivative(g, x, self.axis(axis), step, edge_order)
+        for axis, step in zip(axes, steps, strict=True)
+    ]
 
 
 def as_tuple(numbers: Any) -> tuple[Any, ...]:
@@ -82,8 +84,8 @@ def as_tuple(numbers: Any) -> tuple[Any, ...]:
     return tuple(numbers) if isinstance(numbers, Sequence) else (numbers,)
 
 
-def _derivative(g: Builder, x: Value, axis: int, step: Operand) -> Value:
-    """Return central differences, and one-sided ones at both ends."""
+def _derivative(g: Builder, x: Value, axis: int, step: Operand, order: int) -> Value:
+    """Return central differences, and one-sided ones of an order at both ends."""
     if isinstance(step, Value):
         return _derivative_at(g, x, axis, step)
 
@@ -93,8 +95,17 @@ def _derivative(g: Builder, x: Value, axis: int, step: Operand) -> Value:
     first = g.op("Sub", part(1, 2), part(0, 1))
     inner = g.op("Mul", g.op("Sub", part(2, 2**63 - 1), part(0, -2)), 0.5)
     last = g.op("Sub", part(-1, 2**63 - 1), part(-2, -1))
+    if order == 2:
+        second = g.op("Sub", part(2, 3), part(1, 2))
+        first = _extrapolated(g, first, second)
+        last = _extrapolated(g, last, g.op("Sub", part(-2, -1), part(-3, -2)))
     differences = g.op("Concat", first, inner, last, axis=axis)
     return differences if step == 1 else g.op("Div", differences, step)
+
+
+def _extrapolated(g: Builder, outer: Value, inner: Value) -> Value:
+    """Return the slope at an end, given those of the two intervals next to it."""
+    return g.op("Sub", g.op("Mul", outer, 1.5), g.op("Mul", inner, 0.5))
 
 
 def _derivative_at(g: Builder, x: Value, axis: int, coordinates: Value) -> Value:

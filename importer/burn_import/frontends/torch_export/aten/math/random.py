@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from burn_import.frontends.torch_export.aten.math.creation import filled
@@ -113,8 +114,11 @@ def multinomial(
     g: Builder, self: Value, num_samples: int, replacement: bool = False
 ) -> Value:
     """Return drawn classes; without replacement, by an exponential race."""
-    if self.rank != _ROWS:
-        raise UnsupportedModel(f"expected rows of weights, got rank {self.rank}")
+    if self.rank == 1:
+        row = g.at(self.dtype).op("Unsqueeze", self, [0])
+        row = replace(row, dims=(1, *(self.dims or ())))
+        rows = multinomial(g, row, num_samples, replacement)
+        return g.op("Squeeze", rows, [0])
     if replacement:
         chances = g.at(self.dtype).op("Log", self)
         kind = ELEMENT_NUMBERS[INT64]
@@ -125,9 +129,6 @@ def multinomial(
         "TopK", 2, of.op("Div", time, self), g.ints(num_samples), largest=0
     )
     return order
-
-
-_ROWS = 2
 
 
 @rule(

@@ -83,6 +83,17 @@ for _name, _op in {"any": "Any", "all": "All"}.items():
     )(quantifier(_op))
 
 
+@rule("aten.sum_to_size.default")
+def sum_to_size(g: Builder, self: Value, size: Sequence[int | Value]) -> Value:
+    """Return sums over the axes that broadcasting from ``size`` would add or repeat."""
+    added = self.rank - len(size)
+    repeated = [added + axis for axis, extent in enumerate(size) if extent == 1]
+    axes = [*range(added), *repeated]
+    x = g.cast(self)
+    total = g.op("ReduceSum", x, axes) if axes else x
+    return g.op("Squeeze", total, [*range(added)]) if added else total
+
+
 @rule("aten.count_nonzero.default", "aten.count_nonzero.dim_IntList")
 def count_nonzero(g: Builder, self: Value, dim: Axes = None) -> Value:
     return reduced(g, "ReduceSum", g.cast(truth(g, self), INT64), dim)

@@ -57,6 +57,8 @@ def topk(
     largest: bool = True,
     sorted: bool = True,
 ) -> tuple[Value, ...]:
+    if self.rank == 0:
+        return self, g.constant(0)
     values, order = g.many(
         "TopK", 2, self, g.ints(k), axis=dim, largest=None if largest else 0
     )
@@ -75,6 +77,8 @@ def _select_rank(
     g: Builder, x: Value, rank: int | Value, dim: int, keepdim: bool
 ) -> tuple[Value, ...]:
     """Return the element of a rank along an axis, and its index."""
+    if x.rank == 0:
+        return x, g.constant(0)
     ordered = sort(g, x, None, dim)
     index = g.value(rank, INT64)
     if not keepdim:
@@ -99,6 +103,8 @@ def median(
     g: Builder, self: Value, dim: int, keepdim: bool = False
 ) -> tuple[Value, ...]:
     """Return the lower median along an axis, NaN if any element is, and its index."""
+    if self.rank == 0:
+        return self, g.constant(0)
     value, index = _select_rank(g, self, middle(g, self, dim), dim, keepdim)
     return unless_nan(g, value, self, [dim], keepdim), index
 
@@ -131,6 +137,8 @@ def nanmedian(
 
     NaN is sorted to the end.
     """
+    if self.rank == 0:
+        return self, g.constant(0)
     whole = g.at(INT64)
     values, order = sort(g, self, dim=dim)
     is_number = whole.cast(g.at(BOOL).op("Not", g.at(BOOL).op("IsNaN", self)))
@@ -198,10 +206,10 @@ def searchsorted(
     sorter: Value | None = None,
 ) -> Value:
     """Return the number of elements of a row less than (or equal to) a value."""
-    if sorter is not None:
-        raise UnsupportedModel("searchsorted with a sorter")
     after = right or side == "right"
     row, value = g.common(sorted_sequence, self)
+    if sorter is not None:
+        row = g.at(row.dtype).op("GatherElements", row, sorter, axis=-1)
     if sorted_sequence.rank > 1:
         row = g.op("Unsqueeze", row, [-2])
     if isinstance(self, Value):

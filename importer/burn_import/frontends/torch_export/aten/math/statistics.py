@@ -26,6 +26,7 @@ def quantile(
     Those of a vector ``q`` are the first axis of the result. If an element is NaN, so
     are all quantiles.
     """
+    dim = dim if self.rank else None
     flat = dim is None
     x = g.op("Reshape", self, [-1]) if flat else self
     axis = 0 if dim is None else self.axis(dim)
@@ -103,6 +104,7 @@ def nanquantile(
     interpolation: str = "linear",
 ) -> Value:
     """Return quantiles of the elements that are not NaN, which sort to the end."""
+    dim = dim if self.rank else None
     x = g.op("Reshape", self, [-1]) if dim is None else self
     rank, axis = (1, 0) if dim is None else (self.rank, self.axis(dim))
     is_number = g.at(BOOL).op("Not", g.at(BOOL).op("IsNaN", x))

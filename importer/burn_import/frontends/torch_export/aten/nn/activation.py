@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from burn_import.frontends.torch_export.aten.math.creation import filled
 from burn_import.frontends.torch_export.aten.math.elementwise import unary
 from burn_import.frontends.torch_export.builder import BOOL, Builder, Operand, Value
 from burn_import.frontends.torch_export.registry import Rule, rule
@@ -191,9 +194,12 @@ rule(
 
 @rule("aten._safe_softmax.default")
 def safe_softmax(g: Builder, self: Value, dim: int, dtype: Any = None) -> Value:
-    """Return a softmax whose fully masked rows are zeros."""
-    shares = g.op("Softmax", g.cast(self), axis=dim)
-    return g.op("Where", g.at(BOOL).op("IsNaN", shares), g.cast(0), shares)
+    """Return a softmax whose fully masked rows, and their gradients, are zeros."""
+    x = g.cast(self)
+    largest = g.op("ReduceMax", x, None if self.dims == () else [dim])
+    is_masked = g.at(BOOL).op("Equal", largest, g.cast(-np.inf))
+    shares = g.op("Softmax", g.op("Where", is_masked, g.cast(0), x), axis=dim)
+    return g.op("Where", is_masked, g.cast(0), shares)
 
 
 @rule("aten.dropout.default", is_alias=True)
@@ -203,15 +209,19 @@ def dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     return g.op("TrackedDropout", input, domain="burn", ratio=float(p))
 
 
-@rule(
-    "aten.feature_dropout.default",
-    "aten.alpha_dropout.default",
-    "aten.feature_alpha_dropout.default",
-    is_alias=True,
-)
-def other_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
+@rule("aten.feature_dropout.default", is_alias=True)
+def feature_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
+    """Drop whole channels of samples [batch, channels, ...]."""
+    if not train or p == 0:
+        return input
+    shape = [g.extent(input, axis) if axis < 2 else 1 for axis in range(input.rank)]
+    return g.op("Mul", input, dropout(g, filled(g, shape, 1), p, train))
+
+
+@rule("aten.alpha_dropout.default", "aten.feature_alpha_dropout.default", is_alias=True)
+def alpha_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     if train and p:
-        raise UnsupportedModel("channel or alpha dropout in training mode")
+        raise UnsupportedModel("alpha dropout in training mode")
     return input
 
 

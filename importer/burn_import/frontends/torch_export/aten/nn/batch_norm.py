@@ -153,13 +153,13 @@ def training_step(
     input: Value,
     weight: Value | None,
     bias: Value | None,
-    running_mean: Value,
-    running_var: Value,
+    running_mean: Value | None,
+    running_var: Value | None,
     training: bool,
     momentum: float,
     eps: float,
-) -> tuple[Value, ...]:
-    """Return the normalized input, batch statistics, and updated ones."""
+) -> tuple[Any, ...]:
+    """Return the normalized input, batch statistics, and updated ones, if any."""
     if not training:
         statistics = (running_mean, running_var)
         result = normalized(g, input, weight, bias, *statistics, momentum, eps)
@@ -168,7 +168,7 @@ def training_step(
     axes = tuple(axis for axis in range(input.rank) if axis != 1)
     spread = g.op("Var", input, domain="burn", axes=axes)
     pairs = ((running_mean, mean), (running_var, spread))
-    averages = [averaged(g, *pair, momentum) for pair in pairs]
+    averages = [old and averaged(g, old, new, momentum) for old, new in pairs]
     return result, mean, scale, *averages
 
 

@@ -40,7 +40,9 @@ def multi_margin_loss(
     near = near if p == 1 else g.op("Pow", near, float(p))
     if weight is not None:
         near = g.op("Mul", near, g.op("Gather", weight, column))
-    width = g.extent(x, 1) if self.rank == _ROWS else g.extent(self, -1)
+    width: int | Value = 1
+    if self.rank:
+        width = g.extent(x, 1) if self.rank == _ROWS else g.extent(self, -1)
     numbers = g.at(INT64).op("Range", g.constant(0), width, g.constant(1))
     own = g.at(BOOL).op("Equal", numbers, column)
     others = g.op("Where", own, g.cast(0), near)

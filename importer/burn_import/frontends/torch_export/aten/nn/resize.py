@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from burn.ops.resize import scaled_extent
 from burn_import.frontends.torch_export.builder import Builder, Value
 from burn_import.frontends.torch_export.registry import Rule, rule
+from burn_ir import UnsupportedModel
 
 Sizes = Sequence[int | Value]
 NEAREST = {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
@@ -24,12 +26,34 @@ def resized(
 ) -> Value:
     """Return ``x`` resized; scale factors, if any, determine the coordinates."""
     if scales and all(scale is not None for scale in scales):
+        check_sizes(g, x, sizes, scales)
         factors = g.constant([1.0, 1.0, *scales], "float32")
         return g.op("Resize", x, None, factors, mode=mode, **options)
     assert sizes is not None
     lead = [g.extent(x, axis) for axis in range(x.rank - len(sizes))]
     wanted = [*lead, *sizes]
     return g.op("Resize", x, None, None, wanted, mode=mode, **options)
+
+
+def check_sizes(
+    g: Builder, x: Value, sizes: Sizes | None, scales: Sequence[float | None]
+) -> None:
+    """Check that scaled extents are those of the result, where both are fixed.
+
+    PyTorch multiplies in float64 (100 * 0.29 is less than 29), ONNX in float32.
+
+    Raises:
+        UnsupportedModel: they are not.
+    """
+    old, new = (of.dims or () for of in (x, g.results[0]))
+    wanted = sizes or new[2:]
+    for extent, scale, size in zip(old[2:], scales, wanted, strict=False):
+        if isinstance(extent, int) and isinstance(size, int) and scale is not None:
+            scaled = scaled_extent(extent, scale)
+            if scaled != size:
+                raise UnsupportedModel(
+                    f"expected {extent} * {scale} elements, {scaled}, got {size}"
+                )
 
 
 def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:

@@ -234,7 +234,9 @@ def roll(g: Builder, self: Value, shifts: Sizes, dims: Sequence[int] = ()) -> Va
         return _rolled(g, self, shifts, dims)
     count = None if self.dims is None else (prod(self.dims),)
     flat = replace(g.op("Reshape", self, [-1]), dims=count)
-    return g.op("Reshape", _rolled(g, flat, shifts, [0]), g.op("Shape", self))
+    extents = [g.extent(self, axis) for axis in range(self.rank)]
+    rolled = _rolled(g, flat, shifts, [0])
+    return g.op("Reshape", rolled, extents, allowzero=1 if 0 in extents else None)
 
 
 def _rolled(g: Builder, x: Value, shifts: Sizes, dims: Sequence[int]) -> Value:

@@ -11,6 +11,7 @@ from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT64,
     Builder,
+    Operand,
     Value,
     check_integers,
 )
@@ -201,6 +202,37 @@ def index(g: Builder, self: Value, indices: Sequence[Value | None]) -> Value:
     x = turned(g, self, at.order(self.rank))
     items = g.op("GatherND", x, together(g, at.index))
     return turned(g, items, at.result_order(self.rank))
+
+
+@rule("aten._unsafe_masked_index.default")
+def masked_index(
+    g: Builder,
+    self: Value,
+    mask: Value,
+    indices: Sequence[Value | None],
+    fill: Operand,
+) -> Value:
+    """Return the indexed elements, and ``fill`` where the mask is false.
+
+    There, indices may be out of range.
+    """
+    items = index(g, self, in_range(g, self, indices))
+    return g.op("Where", mask, items, g.cast(fill))
+
+
+def in_range(
+    g: Builder, x: Value, indices: Sequence[Value | None]
+) -> list[Value | None]:
+    """Return the indices of the leading axes of ``x``, clipped to their extents."""
+    whole = g.at(INT64)
+    clipped: list[Value | None] = []
+    for axis, each in enumerate(indices):
+        if each is not None:
+            last = whole.op("Sub", g.extent(x, axis), 1)
+            inside = whole.op("Min", whole.op("Max", whole.cast(each), 0), last)
+            each = Value(inside.name, INT64, each.dims)
+        clipped.append(each)
+    return clipped
 
 
 def _select_masked(g: Builder, x: Value, mask: Value, axis: int) -> Value:

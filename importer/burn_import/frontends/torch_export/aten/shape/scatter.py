@@ -9,6 +9,7 @@ import numpy as np
 
 from burn_import.frontends.torch_export.aten.shape.indexing import (
     chosen,
+    in_range,
     shortened,
     together,
 )
@@ -273,6 +274,19 @@ def index_put(
     return turned(g, result, [order.index(axis) for axis in range(self.rank)])
 
 
+@rule("aten._unsafe_masked_index_put_accumulate.default")
+def masked_index_put(
+    g: Builder,
+    self: Value,
+    mask: Value,
+    indices: Sequence[Value | None],
+    values: Value,
+) -> Value:
+    """Add values to the indexed elements where the mask is true."""
+    kept = replace(g.op("Where", mask, g.cast(values), g.cast(0)), dims=values.dims)
+    return index_put(g, self, in_range(g, self, indices), kept, True)
+
+
 @rule("aten.put.default")
 def put(
     g: Builder, self: Value, index: Value, source: Value, accumulate: bool = False
@@ -314,7 +328,8 @@ def masked_scatter(g: Builder, self: Value, mask: Value, source: Value) -> Value
     whole = g.at(INT64)
     where = mask
     if mask.dims != self.dims:
-        where = g.at(BOOL).op("Expand", mask, g.op("Shape", self))
+        self = g.op("Expand", self, whole.op("Shape", mask))
+        where = g.at(BOOL).op("Expand", mask, whole.op("Shape", self))
     flat = whole.op("Reshape", whole.cast(replace(where, dims=None)), [-1])
     count = whole.op("CumSum", flat, whole.constant(0))
     position = whole.op("Max", whole.op("Sub", count, 1), 0)

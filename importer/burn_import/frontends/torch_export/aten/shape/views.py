@@ -63,7 +63,8 @@ def unflatten(g: Builder, self: Value, dim: int, sizes: Sizes) -> Value:
     axis = self.axis(dim)
     before = [g.extent(self, a) for a in range(axis)]
     after = [g.extent(self, a) for a in range(axis + 1, self.rank)]
-    return g.op("Reshape", self, [*before, *sizes, *after])
+    extents = [*before, *sizes, *after]
+    return g.op("Reshape", self, extents, allowzero=1 if 0 in extents else None)
 
 
 def turned(g: Builder, x: Value, perm: Sequence[int]) -> Value:
