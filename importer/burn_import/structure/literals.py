@@ -82,8 +82,9 @@ class _Literals:
         Zeros that are selected become a number too; others are states before a loop.
         """
         is_elementwise = reader.op.onnx in ELEMENTWISE and not reader.op.domain
-        if is_elementwise and self.is_program(name) and self.graph.constants[name].ndim:
-            array = self.graph.constants[name]
+        is_elementwise &= self.is_program(name)
+        array = self.graph.constants.get(name)
+        if is_elementwise and array is not None and array.ndim and array.size:
             number = _without_repetitions(array).reshape(-1)
             rest = [n for at, n in enumerate(reader.inputs) if at != position]
             types = [self.graph.types.get(n or "") for n in rest]
