@@ -6,7 +6,7 @@ import numpy as np
 
 from burn.ops import bounds
 from burn.ops.broadcast import like
-from burn.ops.support import Array, namespace, pair
+from burn.ops.support import Array, as_array, is_on_device, namespace, pair
 from burn.primitive import primitive
 
 
@@ -98,7 +98,10 @@ def where(condition: Array, x: Array, y: Array) -> Array:
     """Return ``x`` where ``condition`` is true, ``y`` elsewhere."""
     chosen, other = pair(x, y)
     if isinstance(condition, np.ndarray | np.generic | bool):
-        return np.where(condition, chosen, other)
+        device = next((x for x in (chosen, other) if is_on_device(x)), None)
+        if device is None:
+            return np.where(condition, chosen, other)
+        condition = as_array(device, np.asarray(condition))
     xp = namespace(condition)
     return xp.where(condition, xp.asarray(chosen), xp.asarray(other))
 

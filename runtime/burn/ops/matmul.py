@@ -1,5 +1,6 @@
 """Matrix products: NumPy's ``matmul``, the linear layer, and ``einsum``."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def _outer_rows(x: Any, y: Any) -> Any:
     """Return the sum over all rows of the outer products of ``x`` and ``y``: ``[k,
     m]``.
     """
-    count = x.size // x.shape[-1] if x.size else 0
+    count = prod(x.shape[:-1])
     rows = _shaped(x, (count, x.shape[-1]))
     return matmul(transpose(rows, 0, 1), _shaped(y, (count, y.shape[-1])))
 

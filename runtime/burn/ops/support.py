@@ -29,6 +29,13 @@ def namespace(array: Array) -> Any:
 
 #: The attribute of arrays that lie on a CUDA device, such as CuPy's.
 _ON_DEVICE = "__cuda_array_interface__"
+
+
+def is_on_device(array: Any) -> bool:
+    """Return whether an operand lies on a CUDA device."""
+    return hasattr(type(array), _ON_DEVICE)
+
+
 #: Copies an array to the current device, where copies are kept for later runs.
 _UPLOAD: ContextVar[Callable[[Any], Array] | None] = ContextVar("upload", default=None)
 
@@ -69,7 +76,7 @@ def concatenated(arrays: list[Array], axis: int) -> Array:
     CuPy joins no lists, and copies a list of many addresses to the device, which the
     capture of a CUDA graph forbids.
     """
-    like = next((x for x in arrays if hasattr(type(x), _ON_DEVICE)), None)
+    like = next(filter(is_on_device, arrays), None)
     if like is None:
         return np.concatenate(arrays, axis=axis)
     arrays = [x if hasattr(x, "dtype") else np.asarray(x) for x in arrays]

@@ -190,3 +190,16 @@ def test_which_reshapes_are_views() -> None:
         target = (*wanted, rest)
         shared = np.may_share_memory(array.reshape(target), array)
         assert is_view(array.shape, array.strides, target) == shared
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(
+    "condition", [True, np.bool_(False), np.array([[True, False]])]
+)
+def test_selection_by_a_condition_on_the_host(condition: Any) -> None:
+    backend = device()
+    x, y = (burn.tensor(normal(3, 2, seed=n)).to(backend) for n in range(2))
+    actual = ops.where(condition, x, y)
+    np.testing.assert_array_equal(
+        actual.numpy(), np.where(condition, x.numpy(), y.numpy())
+    )

@@ -99,3 +99,13 @@ def test_einsum_counts_operands() -> None:
     x = burn.tensor(normal(2, 3)).to(burn.Autodiff(burn.Cpu())).require_grad()
     with pytest.raises(ValueError, match="einsum"):
         ops.einsum("ij,jk->ik", [x])
+
+
+def test_gradients_of_a_product_over_an_axis_of_no_elements() -> None:
+    backend = burn.Autodiff(burn.Cpu())
+    x, y = (
+        burn.tensor(np.zeros(shape, np.float32)).to(backend).require_grad()
+        for shape in ((5, 4, 0), (0, 3))
+    )
+    gradients = ops.sum(x @ y).backward()
+    assert [gradients[of].shape for of in (x, y)] == [(5, 4, 0), (0, 3)]

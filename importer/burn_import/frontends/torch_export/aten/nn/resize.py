@@ -27,6 +27,8 @@ def resized(
     """Return ``x`` resized; scale factors, if any, determine the coordinates."""
     if scales and all(scale is not None for scale in scales):
         check_sizes(g, x, sizes, scales)
+        if options.get("antialias") and "coordinate_transformation_mode" in options:
+            raise UnsupportedModel("antialiased scaling with aligned corners")
         factors = g.constant([1.0, 1.0, *scales], "float32")
         return g.op("Resize", x, None, factors, mode=mode, **options)
     assert sizes is not None
