@@ -71,11 +71,11 @@ FILES = {
     ),
     "TorchScript archive (zip)": (
         zipped(("net/data.pkl", SCRIPT), ("net/code/x.py", b"")),
-        "torch.onnx.export",
+        "burn-import",
     ),
     "TorchScript archive (zip) ": (
         zipped(("net/data/0", b"1234"), ("net/data.pkl", SCRIPT)),
-        "torch.onnx.export",
+        "burn-import",
     ),
     "PyTorch exported program (.pt2, zip)": (
         zipped(("net/archive_format", b"pt2"), ("net/models/model.json", b"{}")),
