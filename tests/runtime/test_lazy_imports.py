@@ -235,7 +235,8 @@ def test_the_table_of_kernels_is_what_their_modules_register() -> None:
     registered: dict[str, list[str]] = {}
     for name, primitive in sorted(_PRIMITIVES.items()):
         kernel = primitive.device_kernels.get(Cpu)
-        if kernel is not None:
+        # Other tests may have registered kernels of their own.
+        if kernel is not None and kernel.__module__.startswith("burn."):
             registered.setdefault(kernel.__module__, []).append(name)
     assert {name: list(names) for name, names in package.KERNELS.items()} == registered
     assert registered.keys() <= {module.__name__ for module in modules}
