@@ -3,14 +3,18 @@
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from burn_ir import Op, operators
+from burn_ir.errors import InvalidOperand
 from burn_ir.ops.control import If
 from burn_ir.ops.creation import ConstantOfShape
 from burn_ir.ops.elementwise import Add, Mul
+from burn_ir.ops.pool import AveragePool, LpPool, MaxPool
 from burn_ir.ops.random import RandomNormal
 from burn_ir.ops.reduction import ReduceMax, ReduceMin
+from burn_ir.types import Type
 
 COMPILED = {"__init__", "__repr__", "__setattr__", "__delattr__"}
 
@@ -70,3 +74,9 @@ def test_arguments_set_every_field_once(
 ) -> None:
     with pytest.raises(TypeError, match=message):
         kind(*values, **named)
+
+
+@pytest.mark.parametrize("pool", [AveragePool, LpPool, MaxPool])
+def test_a_window_without_axes_is_refused(pool: Any) -> None:
+    with pytest.raises(InvalidOperand, match="kernel_shape with an axis"):
+        pool(kernel_shape=()).infer(Type(np.dtype("float32"), (3, 5)))

@@ -41,6 +41,8 @@ class Pooling:
 
     def pooled(self, x: Type) -> Type:
         """Return the type of the result."""
+        if not self.kernel_shape:
+            raise InvalidOperand("expected kernel_shape with an axis or more, got ()")
         if x.shape is None:  # the kernel determines the rank
             x = x.with_shape(unnamed_dims(len(self.kernel_shape) + 2))
         if x.rank != len(self.kernel_shape) + 2:

@@ -209,6 +209,14 @@ CASES: tuple[Case, ...] = (
         margin=0.3,
     ),
     case(
+        "margin_ranking_loss.default",
+        lambda x, y, t: np.maximum(0, -t.astype(F32) * (x - y)).mean(),
+        label="integers",
+        input1=X,
+        input2=Y,
+        target=of("int64", [[1, -1, 1, -1]] * 3),
+    ),
+    case(
         "cosine_embedding_loss.default",
         embedded,
         input1=f32(3, 4),

@@ -189,7 +189,8 @@ def margin_ranking_loss(
     margin: float = 0.0,
     reduction: int = MEAN,
 ) -> Value:
-    product = g.op("Mul", g.op("Neg", target), g.op("Sub", input1, input2))
+    first, second, sign = g.floats(input1, input2, target)
+    product = g.op("Mul", g.op("Neg", sign), g.op("Sub", first, second))
     more = product if margin == 0 else g.op("Add", product, float(margin))
     return ended(g, g.op("Relu", more), reduction)
 
