@@ -12,6 +12,7 @@ A package lists its names here; type checkers read imports under ``TYPE_CHECKING
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -32,7 +33,9 @@ def lazy_names(
     def get_attribute(name: str) -> Any:
         origin = origins.get(name)
         if origin is None:
-            remedy = hint(name) if name[0] != "_" else None  # Python looks for many
+            # Python looks for names of its own, and for modules that it then imports.
+            is_other = name[0] == "_" or find_spec(f"{package}.{name}") is not None
+            remedy = None if is_other else hint(name)
             message = f"module {package!r} has no attribute {name!r}"
             if remedy is not None:
                 raise AttributeError(f"{message}; use {remedy}")

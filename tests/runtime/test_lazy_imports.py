@@ -330,3 +330,10 @@ def test_a_stand_in_gives_way_to_the_module() -> None:
     owner.child = LazyModule("burn.ops", owner, "child")  # type: ignore[attr-defined]
     assert owner.child.relu is ops.relu
     assert owner.child is ops
+
+
+def test_modules_import_no_replacements_of_names() -> None:
+    """They are for error messages, but Python asks packages for submodules, too."""
+    assert "burn.function_hints" not in modules_after("import burn.ops.activation")
+    code = "import burn; hasattr(burn, 'square')"
+    assert "burn.function_hints" in modules_after(code)

@@ -1,6 +1,7 @@
 """What PyInstaller adds to a program that imports ``burn``.
 
-It is oneDNN's library, and the modules of its kernels, which no statement imports.
+It is oneDNN's library, and modules that no statement imports: those of its kernels, and
+the replacements of names that an error message tells.
 """
 
 from itertools import islice
@@ -9,4 +10,4 @@ from burn.backend.cpu.onednn.binding.search import library_files
 from burn.backend.cpu.onednn.kernels import KERNELS
 
 binaries = [(str(file), ".") for file in islice(library_files(), 1)]
-hiddenimports = list(KERNELS)
+hiddenimports = [*KERNELS, "burn.function_hints"]
