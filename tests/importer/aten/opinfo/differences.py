@@ -38,7 +38,7 @@ _REASONS: Mapping[str, str] = {
     "integers are refused as a type error where PyTorch computes with them": """
         int64-nn.functional.avg_pool1d int64-nn.functional.avg_pool2d
         int64-nn.functional.avg_pool3d int64-nn.functional.local_response_norm
-        int64-nn.functional.margin_ranking_loss int64-nn.functional.poisson_nll_loss
+        int64-nn.functional.poisson_nll_loss
         int64-nn.functional.cosine_embedding_loss int64-native_dropout_backward
         int64-nn.functional.triplet_margin_loss
         bool-nn.functional.cosine_embedding_loss bool-native_dropout_backward""",
