@@ -245,11 +245,14 @@ class _Builder:
         if not raw.attrs:
             return {}, ()
         captured: dict[str, None] = {}
-        graphs = {}
-        for name, body in raw.attrs.items():
-            if not isinstance(body, RawGraph):
-                continue
-            graphs[name] = self.body(scope, raw, name, operands, captured)
+        names = [n for n, body in raw.attrs.items() if isinstance(body, RawGraph)]
+        graphs: dict[str, Graph] = {}
+        if names:
+            # Exporters write branches for other ranks, which do not fit these operands.
+            only = operators()[raw.domain, raw.op_type].taken(operands)
+            for name in names if only is None else [only]:
+                graphs[name] = self.body(scope, raw, name, operands, captured)
+            graphs = {name: graphs[only or name] for name in names}
         closed = {
             name: _with_inputs(graph, captured, scope.types)
             for name, graph in graphs.items()

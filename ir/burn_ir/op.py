@@ -310,6 +310,11 @@ class Op(ABC):
         """
         return Flow(())
 
+    @classmethod
+    def taken(cls, operands: Sequence[Type | None]) -> str | None:
+        """Return the attribute of the only subgraph that runs, None if several may."""
+        return None
+
     def attrs(self) -> dict[str, Any]:
         """Return the attributes by name."""
         return {name: getattr(self, name) for name in _names(type(self))}

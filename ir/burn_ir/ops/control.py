@@ -37,6 +37,13 @@ class If(Op, onnx="If", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
     else_branch: Graph = body()
     then_branch: Graph = body()
 
+    @classmethod
+    def taken(cls, operands: Sequence[Type | None]) -> str | None:
+        known = None if operands[0] is None else operands[0].known
+        if known is None or known.size != 1 or known.dtype != bool_:
+            return None
+        return "then_branch" if known.item() else "else_branch"
+
     def infer(self, condition: Type, *captured: AnyType) -> tuple[Type, ...]:
         if condition.dtype != bool_:
             raise InvalidOperand(f"expected a bool condition, got {condition.name}")
