@@ -58,6 +58,13 @@ CASES: tuple[Case, ...] = (
         for name in ("quantile", "nanquantile")
     ),
     case(
+        "prelu.default",
+        lambda x, w: x * w[0],
+        label="rank 0",
+        self=of("float32", -2.5),
+        weight=of("float32", [0.25]),
+    ),
+    case(
         "cosine_similarity.default",
         single(cosines),
         label="broadcast",

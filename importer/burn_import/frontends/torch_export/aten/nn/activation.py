@@ -70,6 +70,8 @@ def leaky_relu(g: Builder, self: Value, negative_slope: Any = 0.01) -> Value:
 
 @rule("aten.prelu.default", "aten._prelu_kernel.default")
 def prelu(g: Builder, self: Value, weight: Value) -> Value:
+    if self.rank < weight.rank:  # a scalar
+        return g.op("PRelu", self, g.op("Squeeze", weight, [0]))
     axes = list(range(1, self.rank - 1))
     if weight.rank == 1 and axes and weight.dims != (1,):
         return g.op("PRelu", self, g.op("Unsqueeze", weight, axes))
