@@ -50,6 +50,9 @@ class StoredArrays:
         self.plain_names: set[str] = set()
         for constant in part.held:
             self.assign_path(constant)
+        for constant, path in part.reached.items():
+            if tuple(path.split(".")[:-1]) in part.kept:
+                part.tensors[constant] = path
 
     def access(self, constant: str) -> str:
         """Return the attribute path that reads ``constant``."""
