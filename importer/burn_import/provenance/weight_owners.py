@@ -181,11 +181,12 @@ def are_same_weights(graph: Graph, a: Sequence[str], b: Sequence[str]) -> bool:
         return True
     if len(a) != len(b) or not graph.producer.startswith("pytorch"):
         return False
-    return all(x == y or _are_copies(graph, x, y) for x, y in zip(a, b, strict=True))
+    pairs = zip(a, b, strict=True)
+    return all(x == y or have_equal_contents(graph, x, y) for x, y in pairs)
 
 
-def _are_copies(graph: Graph, a: str, b: str) -> bool:
-    """Return whether two arrays are equal and not of one repeated element."""
+def have_equal_contents(graph: Graph, a: str, b: str) -> bool:
+    """Return whether two arrays are equal, and not of one repeated element."""
     if a not in graph.constants or b not in graph.constants:
         return False
     x, y = graph.constants[a], graph.constants[b]
