@@ -10,6 +10,7 @@ import numpy as np
 from burn.dtypes import float32, is_float
 from burn_import.provenance.exporter_folding import is_folded
 from burn_import.provenance.weight_owners import (
+    folded_floats,
     is_authored,
     is_dotted,
     is_parameter_of_paddle,
@@ -36,12 +37,14 @@ def is_trained(graph: Graph, constant: str) -> bool:
 
     Few files record the difference. An array that an exporter computed is no parameter:
     training it would not train its sources, except in another shape as the operand of
-    an operator that defines it as a parameter. Arrays that are not floating cannot be
-    trained; those that a call replaces only if the file says so. A small ``Constant``
-    node was written by hand, unless PaddlePaddle's name says otherwise; PyTorch's
-    exporters store no weight so, others do. Other buffers are recognized by common
-    names or, without a name, by content: rotary frequencies, ALiBi slopes, and masks.
-    Sinusoidal position tables are recognized by content whatever their name.
+    an operator that defines it as a parameter. Nor is one that is computed from
+    integers alone, such as the result of a ``ConstantOfShape``. Arrays that are not
+    floating cannot be trained; those that a call replaces only if the file says so. A
+    small ``Constant`` node was written by hand, unless PaddlePaddle's name says
+    otherwise; PyTorch's exporters store no weight so, others do. Other buffers are
+    recognized by common names or, without a name, by content: rotary frequencies, ALiBi
+    slopes, and masks. Sinusoidal position tables are recognized by content whatever
+    their name.
     """
     array, constants = graph.constants[constant], graph.constants
     if not is_float(array.dtype):
@@ -54,6 +57,7 @@ def is_trained(graph: Graph, constant: str) -> bool:
     if constant in constants.layer_weights or constant in constants.learned:
         return True
     is_computed = constant in constants.fills or constant in constants.measured
+    is_computed |= folded_floats(graph, constant) == 0
     if is_computed or is_folded(graph, constant):
         return False
     if is_parameter_of_paddle(name):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from burn.dtypes import is_float
 from burn_import.provenance.exporter_names import is_computed_by_paddle, is_leftover
 from burn_import.provenance.path_segments import Path
 from burn_ir.graph import Graph, Node, nested_nodes
@@ -59,7 +60,20 @@ def is_authored(graph: Graph, constant: str) -> bool:
         return name in constants.trained
     if name in constants.literals or not graph.producer.startswith("pytorch"):
         return False
-    return is_key(graph.producer, name)
+    return is_key(graph.producer, name) and folded_floats(graph, constant) in (None, 1)
+
+
+def folded_floats(graph: Graph, constant: str) -> int | None:
+    """Return how many floating arrays a constant was folded from; None if it is stored.
+
+    A stored array that a pass only transposed, reshaped or cast is the array itself.
+    """
+    constants = graph.constants
+    recipe = constants.recipes.get(original(graph, constant))
+    if recipe is None:
+        return None
+    operands = [name for name in recipe.inputs if name is not None]
+    return sum(is_float(constants[name].dtype) for name in operands)
 
 
 def has_dotted_parameter(graph: Graph) -> bool:
@@ -181,11 +195,12 @@ def are_same_weights(graph: Graph, a: Sequence[str], b: Sequence[str]) -> bool:
         return True
     if len(a) != len(b) or not graph.producer.startswith("pytorch"):
         return False
-    return all(x == y or _are_copies(graph, x, y) for x, y in zip(a, b, strict=True))
+    pairs = zip(a, b, strict=True)
+    return all(x == y or have_equal_contents(graph, x, y) for x, y in pairs)
 
 
-def _are_copies(graph: Graph, a: str, b: str) -> bool:
-    """Return whether two arrays are equal and not of one repeated element."""
+def have_equal_contents(graph: Graph, a: str, b: str) -> bool:
+    """Return whether two arrays are equal, and not of one repeated element."""
     if a not in graph.constants or b not in graph.constants:
         return False
     x, y = graph.constants[a], graph.constants[b]

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from itertools import chain
 
 from burn_import.provenance.layer_stems import common_stem
 from burn_import.provenance.path_segments import Path, clean, common
@@ -185,15 +186,33 @@ class _Placing:
     def _drop_functions(self) -> None:
         """Drop layer nodes that only apply a weight of another module.
 
-        The owner is another layer, or an author's module with submodules.
+        The owner is another layer, an author's module with submodules, or a layer
+        whose other parameters the model reads by themselves.
         """
         containers = self._paths_with_modules()
+        keys = self._listed_keys()
         for node, _ in self._layers():
             named = self._dotted_path(node)
             if named is None:
                 continue
-            if named in containers or self.homes.borrows(node, named):
+            own = {original(self.graph, n) for n in self.weights[id(node)].values()}
+            if (
+                named in containers
+                or keys.get(named, own) > own
+                or self.homes.borrows(node, named)
+            ):
                 del self.weights[id(node)]
+
+    def _listed_keys(self) -> dict[Path, set[str]]:
+        """Return the keys of listed tensors that nodes read, by the module's path."""
+        constants, keys = self.graph.constants, dict[Path, set[str]]()
+        for node in chain.from_iterable(map(nested_nodes, self.graph.nodes)):
+            for name in filter(constants.__contains__, map(str, node.inputs)):
+                key = original(self.graph, name)
+                if key in constants.trained:
+                    path = clean(key.removeprefix(self.prefix).split("."))[:-1]
+                    keys.setdefault(path, set()).add(key)
+        return keys
 
     def _paths_with_modules(self) -> set[Path]:
         """Return the paths of modules with parameters in submodules.

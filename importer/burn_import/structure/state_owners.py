@@ -7,7 +7,8 @@ next value. The attribute is at the path of the key, which may be further inside
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from burn_import.provenance.path_segments import Path, clean
 from burn_import.provenance.weight_owners import original
@@ -22,7 +23,10 @@ from burn_import.structure.module_tree import (
     layers_of,
 )
 from burn_import.tracing.identifiers import Namespace, attribute
-from burn_ir.graph import Graph
+from burn_ir.graph import Graph, Node
+from burn_ir.op import Layer
+from burn_ir.ops.conv import Conv
+from burn_ir.ops.fused import Linear
 
 
 def states_of(graph: Graph) -> list[State]:
@@ -51,11 +55,59 @@ def reach_inside(part: ModuleNode) -> None:
     The tensors are attributes there, as in the author's model, or weights of a
     layer.
     """
+    keep_read_layers(part)
     for constant in _directly_read_arrays(part):
         if constant not in part.reached and home_of(part.graph, constant) is not None:
             _assign_attribute(part, constant)
     for call in _calls(part):
         reach_inside(call.part)
+
+
+def keep_read_layers(part: ModuleNode) -> None:
+    """Make layers whose weights ``part`` reads itself attributes of it.
+
+    ``F.linear(x, self.qkv.weight, bias)`` with a bias computed from ``self.qkv.bias``
+    calls no layer, and has the keys of one.
+    """
+    for path, constants in _weights_below(part).items():
+        layers = (_layer_with(part.graph, node, constants) for node in part.nodes())
+        layer = next(filter(None, layers), None)
+        if layer is not None:
+            part.kept[path] = layer
+            for leaf, constant in constants.items():
+                part.reached[constant] = ".".join((*path, leaf))
+
+
+def _weights_below(part: ModuleNode) -> dict[Path, dict[str, str]]:
+    """Return the listed arrays that ``part`` reads, by the path of their layer.
+
+    Only modules below ``part`` that run nothing are returned.
+    """
+    running = {call.path[0] for item in part.items for call in calls_of(item)}
+    running |= {path[0] for path, _, _ in layers_of(part)}
+    weights: dict[Path, dict[str, str]] = {}
+    for constant in _directly_read_arrays(part):
+        home = home_of(part.graph, constant)
+        if home is None or not _is_around(part, home) or home == part.path:
+            continue
+        path = home[len(part.path) :]
+        if path[0] not in running and not any(map(str.isdigit, path)):
+            leaf = _path(part.graph, constant)[-1]
+            weights.setdefault(path, {})[leaf] = constant
+    return weights
+
+
+def _layer_with(graph: Graph, node: Node, constants: Mapping[str, str]) -> Layer | None:
+    """Return the layer with these weights, if ``node`` applies it with another bias."""
+    if not isinstance(node.op, Linear | Conv) or set(constants) != {"weight", "bias"}:
+        return None
+    weight, bias = constants["weight"], constants["bias"]
+    if node.inputs[1] != weight or bias in node.inputs:
+        return None
+    if graph.constants[bias].shape != graph.constants[weight].shape[:1]:
+        return None
+    types: list[Any] = [graph.type(name) for name in (node.inputs[0], weight, bias)]
+    return node.op.layer(*types)
 
 
 def _directly_read_arrays(part: ModuleNode) -> Iterator[str]:

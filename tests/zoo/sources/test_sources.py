@@ -14,7 +14,9 @@ import pytest
 
 from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
+from burn_import.tracing.identifiers import identifier
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
+from tests.written.score import REFUSED, models, source
 from tests.written_modules import Modules
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -88,6 +90,22 @@ def test_ruff_has_nothing_to_report(sources: Path, rules: str) -> None:
 
 
 def test_mypy_has_nothing_to_report(sources: Path, mypy_cache: Path) -> None:
+    checked(sources, "mypy", "--strict", "--cache-dir", str(mypy_cache))
+
+
+@pytest.mark.thorough
+def test_mypy_has_nothing_to_report_of_any_model(
+    request: pytest.FixtureRequest, tmp_path: Path, mypy_cache: Path
+) -> None:
+    zoo: Path = request.config.getoption("--zoo")
+    if not (zoo / "manifest.json").is_file():
+        pytest.skip(f"no models of other people in {zoo.name}/ (see --zoo)")
+    sources = tmp_path / "sources"
+    for name, path in models(zoo, "*"):
+        text = source(name, path, tmp_path / "score")
+        if not text.startswith(REFUSED):
+            sources.mkdir(exist_ok=True)
+            (sources / f"{identifier(name)}.py").write_text(text, "utf-8")
     checked(sources, "mypy", "--strict", "--cache-dir", str(mypy_cache))
 
 

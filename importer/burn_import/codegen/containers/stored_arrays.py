@@ -12,6 +12,7 @@ from burn_import.provenance.exporter_names import is_leftover
 from burn_import.provenance.path_segments import Path, clean
 from burn_import.provenance.trainable import contents, is_trained
 from burn_import.provenance.weight_owners import (
+    folded_floats,
     is_key,
     is_parameter_of_paddle,
     original,
@@ -50,6 +51,9 @@ class StoredArrays:
         self.plain_names: set[str] = set()
         for constant in part.held:
             self.assign_path(constant)
+        for constant, path in part.reached.items():
+            if tuple(path.split(".")[:-1]) in part.kept:
+                part.tensors[constant] = path
 
     def access(self, constant: str) -> str:
         """Return the attribute path that reads ``constant``."""
@@ -116,6 +120,7 @@ class StoredArrays:
         # A key implies a layout: transposed or reshaped arrays lose it.
         whole = same_view(constants[name], constants[constant])
         has_key = name in constants.trained or is_key(self.graph.producer, name)
+        has_key &= folded_floats(self.graph, constant) in (None, 1)
         path, own = clean(name.split(".")), self.part.path
         if is_literal or not whole or not has_key:
             path = constants.layer_weights.get(constant, ())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from burn.dtypes import is_integer
-from burn_import.provenance.weight_owners import is_authored
+from burn_import.provenance.weight_owners import have_equal_contents, is_authored
 from burn_import.rewriting.graphs import rename
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph, Node
@@ -23,9 +23,10 @@ def merge(graph: Graph) -> Graph:
     scope, so that equal modules keep equal code. Operands that are short constants of
     integers, which exporters store once for each use, are equal if their contents are,
     and computed shapes are equal if inference knows that their dimensions are; other
-    constants are not, since the model decides which weights are tied.
+    constants are not, since the model decides which weights are tied, except arrays
+    that PyTorch's exporter computed several times in one module, such as masks.
     """
-    aliases: dict[str, str] = {}
+    aliases = _copies(graph)
     seen: dict[Hashable, Node] = {}
     outputs, kept = set(graph.outputs), []
     for node in graph.nodes:
@@ -42,6 +43,38 @@ def merge(graph: Graph) -> Graph:
     if not aliases:
         return graph
     return rename(graph.with_nodes(kept), aliases)
+
+
+def _copies(graph: Graph) -> dict[str, str]:
+    """Map computed constants to the first equal one that their module reads.
+
+    Equal arrays of one repeated element are no evidence: they may be two parameters.
+    """
+    aliases: dict[str, str] = {}
+    firsts: dict[Hashable, list[str]] = {}
+    if not graph.producer.startswith("pytorch"):
+        return aliases
+    for node in graph.nodes:
+        if not node.scope or _is_excluded(node, graph):
+            continue
+        for name in node.inputs:
+            if name is None or name in aliases or not _is_computed(graph, name):
+                continue
+            array = graph.constants[name]
+            alike = firsts.setdefault((node.scope, str(array.dtype), array.shape), [])
+            first = next((n for n in alike if have_equal_contents(graph, n, name)), "")
+            if first and first != name:
+                aliases[name] = first
+            elif not first:
+                alike.append(name)
+    return aliases
+
+
+def _is_computed(graph: Graph, name: str) -> bool:
+    """Return whether the exporter computed a constant that is too long to print."""
+    if name not in graph.constants or is_authored(graph, name):
+        return False
+    return graph.constants[name].size > INLINE_LIMIT
 
 
 def _is_excluded(node: Node, graph: Graph) -> bool:
