@@ -315,7 +315,7 @@ class Learner:
         if finite + 1 == epoch:
             message = describe_overflow(epoch, finite)
             self._log_message(message)
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
+            warnings.warn(message, RuntimeWarning, stacklevel=4)
         path = self.folder / "checkpoint" / f"checkpoint-{epoch}.safetensors"
         self._write(path, train, {})
         self._interrupted_path.unlink(missing_ok=True)
