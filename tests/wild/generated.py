@@ -49,7 +49,7 @@ class Generated:
         """Return the gradients of the scalar of ``torch_results.gradients`` by key."""
         model = self.load(burn.Autodiff(self.backend))
         keep_statistics(model)
-        gradients = self._scalar(model, arrays).backward()
+        gradients = self.scalar(model, arrays).backward()
         boxes = [(k, b) for k, b in model.boxes() if isinstance(b, burn.Parameter)]
         return {k: gradients[b].numpy() for k, b in boxes if b in gradients}
 
@@ -66,10 +66,10 @@ class Generated:
         for factor in (width, -width):
             for key, box in boxes.items():
                 box.set(burn.tensor(values[key] + factor * direction[key]))
-            totals.append(float(self._scalar(model, arrays).numpy()))
+            totals.append(float(self.scalar(model, arrays).numpy()))
         return (totals[0] - totals[1]) / (2 * width)
 
-    def _scalar(self, model: Any, arrays: Sequence[Array]) -> Any:
+    def scalar(self, model: Any, arrays: Sequence[Array]) -> Any:
         terms = []
         for position, tensor in enumerate(self._outputs(model, arrays)):
             if is_float(tensor.dtype):

@@ -34,7 +34,9 @@ MODELS: dict[str, tuple[str, ...]] = {
 }
 
 
-def gradient_tasks(patterns: Sequence[str]) -> list[Task]:
+def gradient_tasks(
+    patterns: Sequence[str], formats: Sequence[str] = FORMATS
+) -> list[Task]:
     """Return a task for each format of the models that match one of the patterns."""
     libraries = [name for name in MODELS if not missing_packages(name)]
     entries = [
@@ -43,7 +45,7 @@ def gradient_tasks(patterns: Sequence[str]) -> list[Task]:
         if entry.name in MODELS[entry.library]
         and any(fnmatch.fnmatch(entry.key, pattern) for pattern in patterns)
     ]
-    return ordered_tasks(entries, FORMATS)
+    return ordered_tasks(entries, formats)
 
 
 def rename_shared(

@@ -12,16 +12,14 @@ from burn.optim.average import EMA as EMA
 from burn.optim.clipping import (
     clip_grad_norm as clip_grad_norm,
     clip_grad_value as clip_grad_value,
+    clip_grads_with_norm as clip_grads_with_norm,
     total_norm as total_norm,
 )
 from burn.optim.combined import Combined as Combined
+from burn.optim.groups import Group as Group, vectors as vectors
 from burn.optim.lbfgs import LBFGS as LBFGS
 from burn.optim.muon import Muon as Muon
-from burn.optim.optimizer import (
-    Group as Group,
-    Optimizer as Optimizer,
-    vectors as vectors,
-)
+from burn.optim.optimizer import Optimizer as Optimizer
 from burn.optim.scaler import GradScaler as GradScaler
 from burn.optim.schedule import (
     Schedule as Schedule,

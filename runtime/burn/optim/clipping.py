@@ -17,7 +17,14 @@ def clip_grad_value(gradients: Mapping[K, Tensor], limit: float) -> dict[K, Tens
 
 def clip_grad_norm(gradients: Mapping[K, Tensor], limit: float) -> dict[K, Tensor]:
     """Return the gradients scaled down to a total norm of at most ``limit``."""
-    scale = ops.minimum(limit / (total_norm(gradients) + 1e-6), 1.0)
+    return clip_grads_with_norm(gradients, limit, total_norm(gradients))
+
+
+def clip_grads_with_norm(
+    gradients: Mapping[K, Tensor], limit: float, norm: Tensor
+) -> dict[K, Tensor]:
+    """Return gradients whose total norm is ``norm``, scaled down to ``limit``."""
+    scale = ops.minimum(limit / (norm + 1e-6), 1.0)
     return {
         key: grad * ops.cast(scale, dtype=grad.dtype) for key, grad in gradients.items()
     }

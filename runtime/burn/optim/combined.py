@@ -5,7 +5,8 @@ from typing import Any
 
 from burn.backend.base import Backend
 from burn.box import Box
-from burn.optim.optimizer import Group, Optimizer
+from burn.optim.groups import Group
+from burn.optim.optimizer import Optimizer
 from burn.optim.state import Stateful, Values
 from burn.tensor import Tensor
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from burn import ops
-from burn.optim.optimizer import Parameters, tracked
+from burn.optim.groups import Parameters, tracked
 from burn.tensor import Tensor, innermost
 
 Loss = Callable[[], Tensor]

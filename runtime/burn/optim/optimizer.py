@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, TypedDict
 
 from burn import ops
 from burn.attribute_hints import OPTIMIZERS, add_hints
 from burn.backend.base import Backend
 from burn.box import Box, Deferred, Parameter
-from burn.dtypes import DType
+from burn.dtypes import DType, float64
 from burn.nn.module import Module
-from burn.nn.patterns import selected
-from burn.optim.clipping import clip_grad_norm, clip_grad_value
+from burn.optim.clipping import clip_grad_value, clip_grads_with_norm, total_norm
+from burn.optim.groups import (
+    Group,
+    Groups,
+    Parameters,
+    check_complete,
+    check_ranges,
+    check_tracked,
+    make_groups,
+    tracked,
+)
 from burn.optim.state import (
     Stateful,
     Values,
@@ -26,12 +36,6 @@ from burn.optim.state import (
 )
 from burn.tensor import Tensor, innermost
 
-#: The parameters of an optimizer: a module, or parameters by path.
-Parameters = Module | Mapping[str, Parameter]
-#: Hyperparameter overrides by a pattern of paths, or by a tuple of patterns. (Keys of
-#: mappings are invariant: neither ``str`` nor the union would fit all dictionaries.)
-Groups = Mapping[Any, Mapping[str, Any]]
-
 
 class Common(TypedDict, total=False):
     """Keyword arguments that every :class:`Optimizer` accepts."""
@@ -39,24 +43,6 @@ class Common(TypedDict, total=False):
     groups: Groups | None
     clip_norm: float | None
     clip_value: float | None
-
-
-class Group:
-    """Parameters with common hyperparameters.
-
-    ``lr`` and ``initial_lr``, which schedules start from, are boxes with float64
-    scalars, so that plans read them anew in each step.
-    """
-
-    def __init__(self, parameters: dict[str, Parameter], options: dict[str, Any]):
-        self.parameters = parameters
-        self.options = dict(options)
-        device = device_of(next(iter(parameters.values())))
-        lr = float(self.options.pop("lr"))
-        self.lr, self.initial_lr = scalar_box(lr, device), scalar_box(lr, device)
-
-    def __getitem__(self, name: str) -> Any:
-        return self.options[name]
 
 
 class Optimizer(Stateful):
@@ -71,8 +57,10 @@ class Optimizer(Stateful):
         parameters: a module, or parameters by path.
         options: hyperparameters, ``lr`` among them.
         groups: hyperparameters for parameters whose paths match a pattern, or one of a
-            tuple of patterns; the first that matches counts.
-        clip_norm: the largest Euclidean norm of all gradients together.
+            tuple of patterns. Those of all matching patterns apply; where two set the
+            same one, the first does.
+        clip_norm: the largest Euclidean norm of all gradients together; ``math.inf``
+            only measures :attr:`grad_norm`.
         clip_value: the largest magnitude of an element of a gradient; applied first.
 
     Raises:
@@ -92,11 +80,14 @@ class Optimizer(Stateful):
         clip_value: float | None = None,
     ) -> None:
         chosen = tracked(parameters)
+        self._module = parameters if isinstance(parameters, Module) else None
         self.clip_norm, self.clip_value = clip_norm, clip_value
-        self.groups = [*_groups(chosen, options, groups or {})]
+        self.groups = [*make_groups(chosen, options, groups or {})]
         for group in self.groups:
-            _check_ranges(group)
-        self.count = scalar_box(0.0, device_of(next(iter(chosen.values()))))
+            check_ranges(group)
+        device = device_of(next(iter(chosen.values())))
+        self.count = scalar_box(0.0, device)
+        self._norm = Box(Deferred((), float64, lambda: scalar(math.nan, device)))
         self.state = {
             path: {slot: self._slot(group, box, slot) for slot in self.slots_of(group)}
             for group in self.groups
@@ -136,8 +127,8 @@ class Optimizer(Stateful):
         """Update every parameter in ``gradients``, given by parameter or by path.
 
         Raises:
-            ValueError: there is no gradient for any parameter, or a parameter was moved
-                to a backend that tracks no gradients.
+            ValueError: there is no gradient for any parameter, a parameter was moved
+                to a backend that tracks no gradients, or added to the module later.
         """
         self.update_parameters(self.prepared(gradients))
 
@@ -167,6 +158,8 @@ class Optimizer(Stateful):
             ValueError: as :meth:`step`.
         """
         boxes = dict(self.parameters())
+        if self._module is not None:
+            check_complete(self._module, boxes)
         grads = {}
         for path, box in boxes.items():
             key: Any = path if path in gradients else box
@@ -181,9 +174,22 @@ class Optimizer(Stateful):
             )
         if self.clip_value is not None:
             grads = clip_grad_value(grads, self.clip_value)
-        if self.clip_norm is not None:
-            grads = clip_grad_norm(grads, self.clip_norm)
-        return grads
+        return grads if self.clip_norm is None else self._clip(grads, self.clip_norm)
+
+    def _clip(self, grads: dict[str, Tensor], limit: float) -> dict[str, Tensor]:
+        """Set :attr:`grad_norm`; return the gradients scaled to at most ``limit``."""
+        norm = total_norm(grads)
+        self._norm.set(ops.cast(norm, dtype=float64))
+        return grads if math.isinf(limit) else clip_grads_with_norm(grads, limit, norm)
+
+    @property
+    def grad_norm(self) -> float | None:
+        """The Euclidean norm of all gradients of the last step before it was clipped.
+
+        None without ``clip_norm``, which it is computed for, and before the first step.
+        """
+        is_known = self.clip_norm is not None and self._norm.is_set
+        return float(self._norm) if is_known else None
 
     def parameters(self) -> Iterator[tuple[str, Parameter]]:
         """Yield (path, parameter) by group."""
@@ -213,7 +219,8 @@ class Optimizer(Stateful):
     def state_dict(self) -> dict[str, Tensor]:
         """Return the step count, learning rates and state tensors by key.
 
-        Keys are ``step``, ``lr.<group>``, ``initial_lr.<group>`` and ``<path>.<slot>``.
+        Keys are ``step``, ``lr.<group>``, ``initial_lr.<group>`` and ``<path>.<slot>``,
+        and ``grad_norm`` if it is known.
         Parameters without a step have no state.
         """
         boxes = self.boxes()
@@ -223,6 +230,7 @@ class Optimizer(Stateful):
         """Return the values that :meth:`load_state_dict` sets, with its errors."""
         boxes = self.boxes()
         parts = {f"{p}.{slot}" for p, slots in self.state.items() for slot in slots}
+        parts.add("grad_norm")
         values = fitted(boxes, state, "this optimizer", optional=parts)
         for path, slots in self.state.items():
             for slot, box in slots.items():
@@ -233,7 +241,7 @@ class Optimizer(Stateful):
 
     def boxes(self) -> dict[str, Box]:
         """Return the state that a step changes, except parameters, by state key."""
-        boxes = {"step": self.count}
+        boxes = {"step": self.count, "grad_norm": self._norm}
         for i, group in enumerate(self.groups):
             boxes |= {f"lr.{i}": group.lr, f"initial_lr.{i}": group.initial_lr}
         for path, slots in self.state.items():
@@ -269,119 +277,3 @@ class _Scales:
                 for name, value in self._exact.items()
             }
         return self._cast[dtype]
-
-
-def _groups(
-    parameters: dict[str, Parameter], options: dict[str, Any], groups: Groups
-) -> Iterator[Group]:
-    """Yield the non-empty groups; parameters that match no pattern come first."""
-    if not parameters:
-        raise ValueError("expected parameters to optimize, got none")
-    left, parts = dict(parameters), []
-    for pattern, changed in groups.items():
-        unknown = sorted(changed.keys() - options.keys())
-        if unknown:
-            raise ValueError(
-                f"group {pattern!r}: expected options of {sorted(options)}, "
-                f"got {unknown}"
-            )
-        patterns = (pattern,) if isinstance(pattern, str) else pattern
-        part = {
-            path: left.pop(path)
-            for each in patterns
-            for path in selected(parameters, each)
-            if path in left
-        }
-        if part:
-            parts.append(Group(part, options | dict(changed)))
-    if left:
-        yield Group(left, options)
-    yield from parts
-
-
-def vectors(parameters: Parameters) -> tuple[str, ...]:
-    """Return the paths of parameters with at most one axis: biases, weights of norms.
-
-    They are usually not decayed: ``AdamW(model, groups={vectors(model):
-    {"weight_decay": 0.0}})``.
-    """
-    boxes: Any = (
-        parameters.parameters()
-        if isinstance(parameters, Module)
-        else parameters.items()
-    )
-    return tuple(path for path, box in boxes if box.ndim < 2)
-
-
-def _check_ranges(group: Group) -> None:
-    values = {"lr": float(group.lr), **group.options}
-    for name in ("lr", "weight_decay", "eps", "momentum", "lr_decay"):
-        if name in values and not values[name] >= 0.0:
-            raise ValueError(f"expected {name} >= 0, got {values[name]}")
-    for beta in values.get("betas", ()):
-        if not 0.0 <= beta < 1.0:
-            raise ValueError(f"expected betas in [0, 1), got {values['betas']}")
-
-
-def tracked(parameters: Parameters) -> dict[str, Parameter]:
-    """Return parameters by path.
-
-    Raises:
-        TypeError: they have no paths, as PyTorch's lists of groups.
-        ValueError: as :func:`check_tracked`.
-    """
-    if isinstance(parameters, Module):
-        parameters = dict(parameters.parameters())
-    pairs: list[Any] = list(
-        parameters.items() if isinstance(parameters, Mapping) else parameters
-    )
-    for pair in pairs:
-        if not (isinstance(pair, tuple) and isinstance(pair[-1], Parameter)):
-            raise TypeError(
-                "expected a module, or parameters by path, got an item of type "
-                f"{type(pair).__name__}; groups={{'head.*': {{'lr': 1e-3}}}} sets "
-                "options of some parameters"
-            )
-    boxes = dict(pairs)
-    check_tracked(boxes)
-    return boxes
-
-
-def check_current(groups: Iterable[Group], model: Module) -> None:
-    """Check that groups have the parameters that ``model`` has at their paths.
-
-    Raises:
-        ValueError: a layer was replaced after the optimizer was made.
-    """
-    own = {path: box for group in groups for path, box in group.parameters.items()}
-    boxes = {id(box) for box in own.values()}
-    current = dict(model.parameters())
-    held = {id(box) for box in current.values()}
-    replaced = [
-        path
-        for path, box in own.items()
-        if id(box) not in held and id(current.get(path, box)) not in boxes
-    ]
-    if replaced:
-        raise ValueError(
-            f"{', '.join(replaced)}: the optimizer has parameters of layers that were "
-            "replaced; make it after the last change of layers, and after "
-            "model.to(Autodiff(Cpu()))"
-        )
-
-
-def check_tracked(parameters: Mapping[str, Parameter]) -> None:
-    """Check that all parameters are on backends that track gradients.
-
-    Raises:
-        ValueError: one is not, for example in a layer replaced after ``model.to``.
-    """
-    plain = {
-        p: b for p, b in parameters.items() if not b.held().backend.tracks_gradients
-    }
-    if plain:
-        home = next(iter(plain.values())).held().backend
-        raise ValueError(
-            f"{', '.join(plain)}: expected parameters on an Autodiff backend, got "
-            f"{home}; call model.to(Autodiff({home})) after the last change of layers"
-        )

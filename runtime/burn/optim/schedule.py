@@ -6,7 +6,7 @@ from typing import Any
 
 from burn import ops
 from burn.attribute_hints import SCHEDULES, add_hints
-from burn.optim.optimizer import Group
+from burn.optim.groups import Group
 from burn.optim.state import (
     Stateful,
     Values,

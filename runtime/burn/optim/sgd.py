@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Unpack
 
 from burn import ops
-from burn.optim.optimizer import Common, Group, Optimizer, Parameters
+from burn.optim.groups import Group, Parameters
+from burn.optim.optimizer import Common, Optimizer
 from burn.tensor import Tensor
 
 

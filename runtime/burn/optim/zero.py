@@ -13,7 +13,8 @@ from burn.box import Box, Parameter
 from burn.distributed.communicator import Communicator
 from burn.dtypes import DType
 from burn.optim.combined import Combined
-from burn.optim.optimizer import Group, Optimizer
+from burn.optim.groups import Group
+from burn.optim.optimizer import Optimizer
 from burn.optim.state import Stateful, Values, device_of
 from burn.tensor import Tensor, from_numpy, innermost
 

@@ -6,6 +6,7 @@ import json
 import re
 import signal
 import threading
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -21,7 +22,15 @@ from burn.train.metrics import Batch, Loss, Metric
 from burn.train.processes import Processes
 from burn.train.progress import create_progress_logger
 from burn.train.step import Step
-from burn.train.strategy import KeepLast, Mode, Patience, Strategy, check_keys
+from burn.train.strategy import (
+    KeepLast,
+    Mode,
+    Patience,
+    Strategy,
+    check_keys,
+    describe_overflow,
+    last_finite_epoch,
+)
 from burn.train.summary import Summary, summarize_history
 
 _CHECKPOINT = re.compile(r"checkpoint-([0-9]{1,9})\.safetensors")
@@ -137,8 +146,8 @@ class Learner:
                 self._save_epoch(train)
                 for logger in self.loggers:
                     logger.log_epoch(len(self.history), values)
-            if len(self.history) < epochs:
-                self._log_message(f"ended early: {self.stop}")
+            if len(self.history) < epochs and self.stop is not None:
+                self._log_message(f"ended early: {self.stop.reason(self.history)}")
         return Result(self.step.model.valid(), list(self.history))
 
     def _train_and_validate(
@@ -300,6 +309,13 @@ class Learner:
     def _write_epoch(self, train: Any) -> None:
         epoch = len(self.history)
         kept = self.checkpoints.kept(self.history, self._modes()) | {epoch}
+        losses = [each.name for each in self.metrics if type(each) is Loss]
+        finite = last_finite_epoch(self.history, losses)
+        kept.add(finite)
+        if finite + 1 == epoch:
+            message = describe_overflow(epoch, finite)
+            self._log_message(message)
+            warnings.warn(message, RuntimeWarning, stacklevel=4)
         path = self.folder / "checkpoint" / f"checkpoint-{epoch}.safetensors"
         self._write(path, train, {})
         self._interrupted_path.unlink(missing_ok=True)

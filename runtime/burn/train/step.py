@@ -19,7 +19,8 @@ from burn.nn.modes import inference
 from burn.nn.module import Module
 from burn.optim.average import EMA
 from burn.optim.combined import Combined
-from burn.optim.optimizer import Optimizer, check_current
+from burn.optim.groups import check_current
+from burn.optim.optimizer import Optimizer
 from burn.optim.scaler import GradScaler
 from burn.optim.schedule import Schedule
 from burn.optim.state import device_of

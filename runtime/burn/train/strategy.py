@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
 #: The values of an epoch by key, as ``valid/accuracy``.
@@ -63,7 +63,8 @@ class Patience:
     """Stops training after ``epochs`` consecutive epochs without improvement of
     ``key``.
 
-    Improvements must exceed ``min_delta``; NaN is no improvement.
+    Improvements must exceed ``min_delta``; NaN is no improvement. With ``check_finite``
+    an epoch whose value is NaN or infinite ends training at once.
     """
 
     def __init__(
@@ -73,18 +74,29 @@ class Patience:
         *,
         min_delta: float = 0.0,
         mode: Mode | None = None,
+        check_finite: bool = True,
     ) -> None:
         if epochs < 1:
             raise ValueError(f"expected epochs >= 1, got {epochs}")
         self.epochs, self.key, self.min_delta = epochs, key, min_delta
-        self.mode = mode
+        self.mode, self.check_finite = mode, check_finite
 
-    def __str__(self) -> str:
+    def reason(self, history: Sequence[Values]) -> str:
+        """Return why training ended after the epochs of ``history``."""
+        if self._has_ended_in_overflow(history):
+            return f"{self.key} is {value_of(history[-1], self.key)}"
         epochs = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
         return f"no better {self.key} for {epochs}"
 
+    def _has_ended_in_overflow(self, history: Sequence[Values]) -> bool:
+        if not (self.check_finite and history):
+            return False
+        return not math.isfinite(value_of(history[-1], self.key))
+
     def is_over(self, history: Sequence[Values], modes: Mapping[str, Mode]) -> bool:
         """Return whether training ends after the epochs of ``history``."""
+        if self._has_ended_in_overflow(history):
+            return True
         sign = 1.0 if (self.mode or mode_of(self.key, modes)) == "max" else -1.0
         best, waited = -math.inf, 0
         for values in history:
@@ -120,11 +132,32 @@ def check_keys(
 
 
 def best_epoch(history: Sequence[Values], key: str, mode: Mode) -> int | None:
-    """Return the first epoch, from 1, with the best value; None if all are NaN."""
+    """Return the first epoch, from 1, with the best value; None if none is finite."""
     sign = 1.0 if mode == "max" else -1.0
     scores = [sign * value_of(values, key) for values in history]
-    usable = [score for score in scores if not math.isnan(score)]
+    usable = [score for score in scores if math.isfinite(score)]
     return scores.index(max(usable)) + 1 if usable else None
+
+
+def last_finite_epoch(history: Sequence[Values], losses: Iterable[str]) -> int:
+    """Return the last epoch, from 1, whose losses are finite; 0 if there is none."""
+    keys = [f"{split}/{loss}" for loss in losses for split in ("train", "valid")]
+    for epoch in range(len(history), 0, -1):
+        values = history[epoch - 1]
+        if all(math.isfinite(values.get(key, 0.0)) for key in keys):
+            return epoch
+    return 0
+
+
+def describe_overflow(epoch: int, finite: int) -> str:
+    """Return a warning of the first epoch after ``finite`` with a loss of NaN."""
+    checkpoint = "there is no earlier checkpoint"
+    if finite:
+        checkpoint = f"the checkpoint of epoch {finite} is kept"
+    return (
+        f"epoch {epoch}: the loss is NaN or infinite, and the weights may be as well; "
+        f"{checkpoint}"
+    )
 
 
 def value_of(values: Values, key: str) -> float:

@@ -11,6 +11,7 @@ from burn.train.metrics.classification import (
 from burn.train.metrics.metric import (
     Array as Array,
     Batch as Batch,
+    GradientNorm as GradientNorm,
     LearningRate as LearningRate,
     Loss as Loss,
     Metric as Metric,

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from burn.optim.optimizer import Optimizer
 from burn.tensor import Tensor
 from burn.train.outputs import describe_output, field_of, loss_of
 
@@ -195,6 +196,30 @@ class LearningRate(Metric):
 
     def compute(self) -> float:
         return float(self.state["lr"])
+
+
+class GradientNorm(Mean):
+    """The mean over batches of the norm of all gradients before it is clipped.
+
+    It is ``grad_norm`` of an optimizer with ``clip_norm``, which can be ``math.inf``.
+    Between updates of a step with ``accumulate`` it is that of the last one.
+
+    Raises:
+        ValueError: the optimizer has no ``clip_norm``.
+    """
+
+    def __init__(self, optimizer: Optimizer, name: str = "grad_norm") -> None:
+        if optimizer.clip_norm is None:
+            raise ValueError(
+                "expected an optimizer with clip_norm, which computes the norm; "
+                "clip_norm=math.inf does not change gradients"
+            )
+        self._optimizer = optimizer
+        super().__init__(name)
+
+    def update(self, output: Any, batch: Batch) -> float | None:
+        norm = self._optimizer.grad_norm
+        return None if norm is None else self.add(norm, 1)
 
 
 class Throughput(Metric):
