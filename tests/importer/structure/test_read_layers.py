@@ -9,7 +9,6 @@ import pytest
 import burn
 from burn import nn
 from burn_import import load
-from burn_import.pipeline import import_model
 from tests.importer.exported_files import call, meta, program, ref, saved
 
 ATTENTION = "L__self__,,Net;L__self__attention,attention,author.Attention"
@@ -65,56 +64,3 @@ def test_a_weight_and_its_bias_are_a_layer(tmp_path: Path) -> None:
 
 def test_other_tensors_beside_a_weight_make_no_layer(tmp_path: Path) -> None:
     assert not isinstance(attention(tmp_path, "gain").attention.qkv, nn.Linear)
-
-
-def scaled(name: str, x: str) -> list[Any]:
-    """Return the nodes of ``proj(x) * exp(extra.gain)``, in a module of their own."""
-    scope = f"L__self__,,Net;L__self__{name},{name},author.Scaled"
-    inner = f"{scope};L__self__{name}_proj,{name}.proj,torch.nn.modules.linear.Linear"
-    weights = {k: ref(f"p_{name}_proj_{k}") for k in ("weight", "bias")}
-    linear = f"{name}_linear"
-    return [
-        call("aten.linear.default", linear, inner, input=ref(x), **weights),
-        call("aten.exp.default", f"{name}_e", scope, self=ref(f"p_{name}_extra_gain")),
-        call(
-            "aten.mul.Tensor",
-            f"{name}_y",
-            scope,
-            self=ref(linear),
-            other=ref(f"{name}_e"),
-        ),
-    ]
-
-
-def test_classes_with_arrays_of_other_sizes_in_a_module_are_one(tmp_path: Path) -> None:
-    widths = {"first": (4, 6), "second": (6, 8), "third": (8, 10)}
-    stored: dict[str, np.ndarray[Any, Any]] = {}
-    values: dict[str, Any] = {}
-    nodes: list[Any] = []
-    x = "x"
-    rng = np.random.default_rng(0)
-    for name, (before, after) in widths.items():
-        stored[f"{name}.proj.weight"] = rng.normal(size=(after, before))
-        stored[f"{name}.proj.bias"] = rng.normal(size=after)
-        stored[f"{name}.extra.gain"] = rng.normal(size=after)
-        nodes += scaled(name, x)
-        x = f"{name}_y"
-        values |= {
-            x: meta("float32", [3, after]),
-            f"{name}_e": meta("float32", [after]),
-        }
-        values[f"{name}_linear"] = values[x]
-    arrays = {key: array.astype(np.float32) for key, array in stored.items()}
-    inputs = {"x": meta("float32", [3, 4])}
-    file = saved(tmp_path, program(inputs, arrays, nodes, values, [x]), arrays)
-    text = import_model(file).text
-    assert text.count("class Scaled") == text.count("class Extra") == 1
-    module: Any = load(file)
-    assert module.state_dict().keys() == arrays.keys()
-    expected = y = rng.normal(size=(3, 4)).astype(np.float32)
-    for name in widths:
-        linear = (
-            expected @ arrays[f"{name}.proj.weight"].T + arrays[f"{name}.proj.bias"]
-        )
-        expected = linear * np.exp(arrays[f"{name}.extra.gain"])
-    np.testing.assert_allclose(module(burn.tensor(y)).numpy(), expected, rtol=1e-4)

@@ -26,9 +26,6 @@ class Holders:
         self.names = names
         self.class_by_fields: dict[tuple[str, ...], str] = {}
         self.fields_by_class: dict[str, list[str]] = {}
-        #: Constructor calls and parameters of classes that have parameters.
-        self.calls: dict[str, str] = {}
-        self.signatures: dict[str, str] = {}
 
     def class_of(self, name: str, fields: list[str]) -> str:
         """Return the class with these fields; a new one is named after ``name``."""
@@ -37,10 +34,6 @@ class Holders:
             self.class_by_fields[key] = self.names.unique(camel(name, "Part"))
             self.fields_by_class[self.class_by_fields[key]] = fields
         return self.class_by_fields[key]
-
-    def call(self, name: str) -> str:
-        """Return the constructor call of a class."""
-        return self.calls.get(name, f"{name}()")
 
     def take(self, name: str) -> list[str] | None:
         """Remove and return the fields of the class ``name``, or None."""
@@ -112,7 +105,7 @@ class Containers:
         if not self.is_list(path):
             words = [segment for segment in path if not segment.isdigit()]
             word = singular(words[-1]) if path[-1].isdigit() else words[-1]
-            return self.holders.call(self.holders.class_of(word, self.fields(path)))
+            return f"{self.holders.class_of(word, self.fields(path))}()"
         names = self.children[path]
         count = self.length(path)
         if self.is_of_tensors(path):

@@ -29,8 +29,6 @@ from burn_import.structure.shared_classes import tuple_name
 from burn_import.tracing.identifiers import Namespace
 
 _MADE = re.compile(r"(?<![\w.])([A-Z]\w*)\(")
-_EMPTY = re.compile(r"(?<![\w.])([A-Z]\w*)\(\)")
-_ARRAY = re.compile(r" = nn\.(parameter|buffer)\(")
 
 
 def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassText]:
@@ -65,36 +63,11 @@ class _Assembly:
     def settle(self, parts: list[ModuleNode]) -> None:
         """Write the classes of one level, whose submodules are already written."""
         drafts = [self.draft(part) for part in parts]
-        self.share_holders()
-        for draft in drafts:
-            draft.text.fields = list(map(self.with_calls, draft.text.fields))
         for group in find_families(drafts, self.families):
             if isinstance(group, Family):
                 self.unite(group, drafts)
             else:
                 self.texts[group[0].part.class_name] = group[0].text
-
-    def share_holders(self) -> None:
-        """Merge classes that only contain arrays, before those that contain them."""
-        holders = self.holders
-        texts = [
-            ClassText(name, "", fields)
-            for name, fields in holders.fields_by_class.items()
-            if name not in holders.calls and all(_ARRAY.search(line) for line in fields)
-        ]
-        shared = share(texts, holders_only=True, known=self.families)
-        for name, text in shared.texts.items():
-            members = shared.members[name]
-            if len(members) > 1:
-                holders.fields_by_class[name] = text.fields
-                holders.signatures[name] = text.constructor
-                holders.calls.update((m, shared.families.call(m)) for m in members)
-                self.families.labels[name] = shared.families.labels[name]
-                self.families.guards[name] = shared.families.guards[name]
-
-    def with_calls(self, line: str) -> str:
-        """Return an assignment with the current calls of classes without methods."""
-        return _EMPTY.sub(lambda match: self.holders.call(match[1]), line)
 
     def draft(self, part: ModuleNode) -> Draft:
         """Return the class of one module before merging."""
@@ -156,6 +129,4 @@ class _Assembly:
             for name in _MADE.findall(line):
                 fields = self.holders.take(name)
                 if fields is not None:
-                    signature = self.holders.signatures.get(name, "")
-                    holder = ClassText(name, "", fields, constructor=signature)
-                    yield from self.with_holders(holder)
+                    yield from self.with_holders(ClassText(name, "", fields))
