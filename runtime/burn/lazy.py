@@ -33,9 +33,12 @@ def lazy_names(
     def get_attribute(name: str) -> Any:
         origin = origins.get(name)
         if origin is None:
-            # Python looks for names of its own, and for modules that it then imports.
-            is_other = name[0] == "_" or find_spec(f"{package}.{name}") is not None
-            remedy = None if is_other else hint(name)
+            if name[0] == "_":  # Python looks for many
+                remedy = None
+            elif find_spec(f"{package}.{name}") is not None:
+                remedy = f"from {package} import {name}"  # which asks for it here first
+            else:
+                remedy = hint(name)
             message = f"module {package!r} has no attribute {name!r}"
             if remedy is not None:
                 raise AttributeError(f"{message}; use {remedy}")
