@@ -10,6 +10,7 @@ from burn.dtypes import HALVES, float32, float64
 from burn_import.passes.attention.mask_conditions import Conditions
 from burn_import.passes.attention.masks import Mask, Masks, Operation
 from burn_import.passes.attention.operands import Operands
+from burn_import.rewriting.arrays import core
 from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import common_scope, rename, with_nodes
 from burn_ir.dim import Dim
@@ -157,7 +158,9 @@ class _Match:
         """Return whether a ``Where`` sets fully masked rows to zero."""
         condition, zero, _ = guard.inputs
         source = self.flow.made_by(zero, "CastLike", "Cast")
-        if self.flow.scalar(zero if source is None else source.inputs[0]) != 0:
+        # Where the shape of the scores is fixed, exporters store zeros in that shape.
+        zeros = self.flow.stored(zero if source is None else source.inputs[0])
+        if zeros is None or core(zeros).any():
             return False
         self.inner += [guard] if source is None else [guard, source]
         stored = self.flow.stored(condition)

@@ -7,14 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from burn_import.provenance.trainable import is_learned
 from burn_import.rewriting.arrays import literal
 from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.creation import ConstantOfShape
-from burn_ir.types import Array
 
 #: Elementwise operators with broadcasting.
 ELEMENTWISE = frozenset(
@@ -47,13 +45,11 @@ def expansions(graph: Graph) -> Graph:
     """Return ``graph`` without ``Expand`` of operands that are broadcast anyway.
 
     An ``Expand`` is redundant if each of its extents is also that of another operand. A
-    filled tensor becomes a scalar by the same rule, and a folded one that is selected;
-    elsewhere folded ones may be states before a loop. For matrix products the rule
+    filled tensor becomes a scalar by the same rule. For matrix products the rule
     applies to the axes before the matrices. Rows that are looked up (``Gather``) at
     expanded or repeated indices are looked up once.
     """
-    has_none = graph.operators.isdisjoint(("Expand", "Tile", "ConstantOfShape"))
-    if has_none and not any(map(_is_filled, graph.constants.values())):
+    if graph.operators.isdisjoint(("Expand", "Tile", "ConstantOfShape")):
         return graph
     flow = Dataflow(graph)
     nodes = [new for node in graph.nodes for new in _rewrite(node, flow)]
@@ -89,17 +85,16 @@ def _without_batch_expansions(node: Node, flow: Dataflow) -> Node:
 def _without_expansions(node: Node, flow: Dataflow) -> Node:
     inputs = list(node.inputs)
     for position, name in enumerate(node.inputs):
-        filled = _filled(name, flow) if node.op.onnx == "Where" else None
         wide = flow.made_by(name, "Expand", "ConstantOfShape")
-        if wide is None and filled is None:
+        if wide is None:
             continue
         other_shapes = [flow.extents(n) for i, n in enumerate(inputs) if i != position]
         own: tuple[Dim, ...] | None = ()
-        if wide is not None and wide.op.onnx == "Expand":
+        if wide.op.onnx == "Expand":
             t = flow.graph.type(wide.inputs[0])
             own = None if t is None else t.shape
         if own is not None and is_covered(flow.extents(name), [own, *other_shapes]):
-            inputs[position] = _narrow(wide, filled, flow)
+            inputs[position] = _narrow(wide, flow)
     same = tuple(inputs) == node.inputs
     return node if same else replace(node, inputs=tuple(inputs))
 
@@ -128,27 +123,11 @@ def _with_rows_once(node: Node, flow: Dataflow) -> list[Node]:
     return [*new, replace(node, inputs=tuple(inputs)) if new else node]
 
 
-def _filled(name: str | None, flow: Dataflow) -> Array | None:
-    """Return the array of a constant that repeats one element, None for others."""
-    array = flow.stored(name)
-    if array is None or not _is_filled(array) or is_learned(flow.graph, name):
-        return None
-    return array
-
-
-def _is_filled(array: Array) -> bool:
-    """Return whether a constant repeats one element, as folding stores it."""
-    return array.size > 1 and not any(array.strides)
-
-
-def _narrow(wide: Node | None, filled: Array | None, flow: Dataflow) -> str | None:
+def _narrow(wide: Node, flow: Dataflow) -> str | None:
     """Return the operand of an ``Expand``, or the fill value of a tensor."""
-    if filled is not None:
-        fill = np.array(filled[(0,) * filled.ndim])
-    elif wide is not None and isinstance(wide.op, ConstantOfShape):
-        fill = np.asarray(wide.op.fill)
-    else:
-        return None if wide is None else wide.inputs[0]
+    if not isinstance(wide.op, ConstantOfShape):
+        return wide.inputs[0]
+    fill = np.asarray(wide.op.fill)
     return literal(flow.graph, f"{fill.dtype}({fill})", fill)
 
 

@@ -24,7 +24,7 @@ def shapes(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def prepared(primitives: Any, shape: Any, has_relu: bool) -> Any:
         result.append(shape)
-        return channel_scales.prepared_scales(primitives, shape, has_relu)
+        return channel_scales.prepared_scales(primitives, shape, has_relu=has_relu)
 
     monkeypatch.setattr(normalization, "prepared_scales", prepared)
     monkeypatch.setattr(normalization, "reads_few_sets", lambda *_: True)

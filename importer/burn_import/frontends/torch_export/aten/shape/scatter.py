@@ -318,6 +318,12 @@ def _fill_where(g: Builder, x: Value, mask: Value, axis: int, values: Value) -> 
     return g.op("Where", where, g.cast(values), x)
 
 
+def _has_wider(x: Value, than: Value) -> bool:
+    """Return whether ``x`` has another extent where ``than`` has 1."""
+    pairs = zip((x.dims or ())[::-1], (than.dims or ())[::-1], strict=False)
+    return any(other == 1 != extent for extent, other in pairs)
+
+
 @rule("aten.masked_scatter.default")
 def masked_scatter(g: Builder, self: Value, mask: Value, source: Value) -> Value:
     """Return ``self`` with elements of ``source``, in order, where the mask is true.
@@ -328,7 +334,8 @@ def masked_scatter(g: Builder, self: Value, mask: Value, source: Value) -> Value
     whole = g.at(INT64)
     where = mask
     if mask.dims != self.dims:
-        self = g.op("Expand", self, whole.op("Shape", mask))
+        if self.rank < mask.rank or _has_wider(mask, self):
+            self = g.op("Expand", self, whole.op("Shape", mask))
         where = g.at(BOOL).op("Expand", mask, whole.op("Shape", self))
     flat = whole.op("Reshape", whole.cast(replace(where, dims=None)), [-1])
     count = whole.op("CumSum", flat, whole.constant(0))

@@ -63,11 +63,16 @@ def scale_and_shift(
 
 
 def prepared_scales(
-    primitives: Primitives, shape: tuple[int, ...], has_relu: bool
+    primitives: Primitives,
+    shape: tuple[int, ...],
+    *,
+    has_relu: bool = False,
+    adds_images: bool = False,
 ) -> Prepared | None:
     """Return the product of channels-last images and factors, plus addends.
 
-    The addresses are those of the images, the result, the factors and the addends.
+    The addresses are those of the images, the result, the factors and the addends, and
+    of other images if these are added, too.
     """
     api = primitives.api
     image = strided(api, shape, channels_last(shape))
@@ -75,6 +80,8 @@ def prepared_scales(
     line = strided(api, extents, channels_last(extents))
     post = PostOps(api)
     post.binary(BINARY_ADD, line)
+    if adds_images:
+        post.binary(BINARY_ADD, image)
     if has_relu:
         post.activation(RELU)
     description: Any = described(
@@ -84,4 +91,6 @@ def prepared_scales(
         return None
     operands: Operands = [(SRC, image), (DST, image), (SRC_1, line)]
     operands.append((POST_OPERATION | SRC_1, line))
+    if adds_images:
+        operands.append((2 * POST_OPERATION | SRC_1, image))
     return primitives.prepared(description, operands)

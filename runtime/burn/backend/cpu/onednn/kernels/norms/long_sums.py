@@ -13,19 +13,14 @@ import numpy as np
 
 from burn.backend.cpu.onednn.binding.api import (
     BACKWARD,
-    BINARY_ADD,
-    BINARY_MUL,
     DIFF_DST,
     DIFF_SCALE,
     DIFF_SHIFT,
     DIFF_SRC,
-    DST,
     INFERENCE,
     MEAN,
-    POST_OPERATION,
     SCALE,
     SRC,
-    SRC_1,
     TRAINING,
     USE_GLOBAL_STATS,
     USE_SCALE,
@@ -48,10 +43,10 @@ from burn.backend.cpu.onednn.binding.memory import (
 )
 from burn.backend.cpu.onednn.binding.prepared import (
     Operands,
-    PostOps,
     Prepared,
     described,
 )
+from burn.backend.cpu.onednn.kernels.norms.channel_scales import prepared_scales
 from burn.backend.cpu.onednn.kernels.norms.normalization import prepared_batch_norm
 
 #: From so many pixels on the statistics are computed in parts, and from so many on the
@@ -202,7 +197,7 @@ def prepared_norm_grad(
     sums = prepared_batch_norm_grad(
         primitives, divided(shape, parts), epsilon, USE_GLOBAL_STATS
     )
-    affine = _prepared_affine(primitives, shape)
+    affine = prepared_scales(primitives, shape, adds_images=True)
     if sums is None or affine is None:
         return None
     return LongNormGrad(sums, affine, parts, epsilon)
@@ -228,28 +223,4 @@ def prepared_batch_norm_grad(
     operands: Operands = [(DIFF_DST, image), (SRC, image)]
     operands += [(MEAN, line), (VARIANCE, line), (SCALE, line)]
     operands += [(DIFF_SRC, image), (DIFF_SCALE, line), (DIFF_SHIFT, line)]
-    return primitives.prepared(description, operands)
-
-
-def _prepared_affine(primitives: Primitives, shape: tuple[int, ...]) -> Prepared | None:
-    """Return images times factors plus addends of channels, plus other images.
-
-    The addresses are those of the images, the result, the factors, the addends and the
-    other images.
-    """
-    api = primitives.api
-    image = strided(api, shape, channels_last(shape))
-    extents = (1, shape[1], *(1 for _ in shape[2:]))
-    line = strided(api, extents, channels_last(extents))
-    post = PostOps(api)
-    post.binary(BINARY_ADD, line)
-    post.binary(BINARY_ADD, image)
-    description = described(
-        *(api, "binary", api.engine, BINARY_MUL, image, line, image), post=post
-    )
-    if description is None:
-        return None
-    operands: Operands = [(SRC, image), (DST, image), (SRC_1, line)]
-    operands.append((POST_OPERATION | SRC_1, line))
-    operands.append((2 * POST_OPERATION | SRC_1, image))
     return primitives.prepared(description, operands)

@@ -208,7 +208,7 @@ def _scaled_image(
         return None
 
     def make(primitives: Primitives) -> "_Line | None":
-        prepared = prepared_scales(primitives, x.shape, has_relu)
+        prepared = prepared_scales(primitives, x.shape, has_relu=has_relu)
         return None if prepared is None else _Line(prepared)
 
     key = ("channel_scales", x.shape, has_relu)
