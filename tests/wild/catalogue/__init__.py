@@ -15,6 +15,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "timm": ("torch", "torchvision", "timm"),
     "transformers": ("torch", "transformers"),
     "diffusers": ("torch", "diffusers"),
+    "random": ("torch",),
 }
 
 

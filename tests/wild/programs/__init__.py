@@ -1,0 +1,1 @@
+"""Random programs in plain PyTorch, written as source of modules."""
