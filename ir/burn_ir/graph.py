@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Prefix of class names for local functions of a model.
 FUNCTION = "def "
+#: The scope of a node that runs in the model itself, outside of all modules.
+ROOT_SCOPE = ("",)
 
 
 @dataclass(frozen=True)
@@ -24,8 +26,8 @@ class Node:
     """An operator applied to named values.
 
     An omitted input or an unused output is None. ``scope`` is the path of the
-    module that the node belongs to, as far as the exporter recorded it, and
-    ``classes`` the class names along it.
+    module that the node belongs to, as far as the exporter recorded it: () if it did
+    not, ``ROOT_SCOPE`` in the model itself. ``classes`` are the class names along it.
     """
 
     op: Op

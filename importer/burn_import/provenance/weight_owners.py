@@ -19,6 +19,7 @@ _PADDLE_PARAMETER = re.compile(r"\.[wb]_\d+(_deepcopy_\d+)?$")
 _PADDLE_VALUE = re.compile(r"\.tmp_\d+$")
 #: The suffix of exporters for the scope of a repeated module call.
 _AGAIN = re.compile(r"_\d+")
+_AGAIN_AT_END = re.compile(r"_\d+$")
 #: Names of exporters for converted constants and for literals.
 _CAST = re.compile(r"_cast$|^(u?int|b?float|bool)\d*_")
 #: Names of ``torch.export`` for tensors created in ``forward``, after the module path.
@@ -218,8 +219,13 @@ def is_again(scope: Path, path: Path) -> bool:
 
 
 def called_again(graph: Graph) -> dict[Path, Path]:
-    """Map scopes to the modules they call again, from the weights they read."""
+    """Map scopes to the modules they call again, from the weights they read.
+
+    Scopes without weights follow: ``block_1`` calls ``block`` again if only that has
+    weights.
+    """
     owners: dict[Path, Path] = {}
+    modules: set[Path] = set()
     for node in graph.nodes:
         for name in node.inputs:
             if name is None or name not in graph.constants or not node.scope:
@@ -228,4 +234,18 @@ def called_again(graph: Graph) -> dict[Path, Path]:
             path = tuple(origin.split("."))[:-1]
             if is_dotted(origin) and path != node.scope and is_again(node.scope, path):
                 owners[node.scope] = path
-    return owners
+            if is_dotted(origin):
+                modules.update(path[:length] for length in range(1, len(path) + 1))
+    others = {node.scope for node in graph.nodes} - owners.keys()
+    paths = ((scope, _first_call(scope, modules)) for scope in others)
+    return owners | {scope: path for scope, path in paths if path != scope}
+
+
+def _first_call(scope: Path, modules: set[Path]) -> Path:
+    """Return ``scope`` with the names of modules that are called again in it."""
+    for length in range(1, len(scope) + 1):
+        *around, name = scope[:length]
+        first = (*around, _AGAIN_AT_END.sub("", name))
+        if scope[:length] not in modules and first in modules:
+            scope = (*first, *scope[length:])
+    return scope

@@ -27,7 +27,7 @@ from burn_import.structure.numeric_segments import joined, without_false_lists
 from burn_import.structure.stem_paths import stem_paths
 from burn_import.structure.unscoped_nodes import UnscopedNodes
 from burn_import.tracing.identifiers import identifier, snake
-from burn_ir.graph import Graph, Node, nested_nodes
+from burn_ir.graph import ROOT_SCOPE, Graph, Node, nested_nodes
 
 #: PyTorch's names of nodes outside of all modules, in the ``forward`` of the model.
 _IN_MODEL = re.compile(r"/[A-Z][A-Za-z]*(_\d+)?")
@@ -88,7 +88,7 @@ class _Placing:
         self.forks = forks
         self.node_paths = Places()
         self.again = called_again(graph)
-        self.has_scopes = any(node.scope for node in graph.nodes)
+        self.has_scopes = any(node.scope not in ((), ROOT_SCOPE) for node in graph.nodes)
         self.crowd = Counter(node.scope for node in graph.nodes)
         self.dotted = has_dotted_parameter(graph)
         self.owners: dict[Path, tuple[str, ...]] = {}

@@ -163,7 +163,8 @@ class Tree:
 
     def instances(self, classes: Collection[str]) -> list[Path]:
         """Return the paths of modules with these class names."""
-        return [part.path for part in self.parts if part.class_name in classes]
+        paths = (part.path for part in self.parts if part.class_name in classes)
+        return list(dict.fromkeys(paths))
 
     def entries(self) -> list[Entry]:
         """Return every stored array of the tree, in order of definition.

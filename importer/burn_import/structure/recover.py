@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from itertools import chain
 
 from burn.dtypes import is_float
 from burn_import.provenance.operator_scopes import with_layer_scopes
@@ -20,6 +21,7 @@ from burn_import.structure.hoisting import (
     with_input_extents,
     with_outer_shapes,
 )
+from burn_import.structure.invocations import Invocations
 from burn_import.structure.module_paths import Places, assign_paths
 from burn_import.structure.module_tree import (
     IfCall,
@@ -33,7 +35,7 @@ from burn_import.structure.quantizer_modules import QUANTIZER, with_quantizers
 from burn_import.structure.quantizer_scopes import move_quantizers
 from burn_import.structure.repeated_blocks import with_blocks
 from burn_import.structure.sequential import find_sequences
-from burn_import.structure.shared_classes import share_classes
+from burn_import.structure.shared_classes import share_classes, signature
 from burn_import.structure.state_owners import hold_states, reach_inside
 from burn_import.structure.unscoped_nodes import with_affine_scopes
 from burn_import.structure.unused_weights import hold_unread
@@ -125,6 +127,9 @@ class _Recovery:
         self.sequences = find_sequences(graph, self.layers, self.users)
         self.member: dict[int, Path] = {}
         self.modules = self._settle_sequences()
+        self.invocations = Invocations(graph, self.layers, self.users)
+        #: Whether calls have the same code, by the identity of their first nodes.
+        self.equal: dict[tuple[int, ...], bool] = {}
 
     def _settle_sequences(self) -> set[Path]:
         """Drop sequences with submodules; return the scopes of all modules.
@@ -136,8 +141,8 @@ class _Recovery:
         while True:
             self.member = {
                 id(node): path
-                for path, nodes in self.sequences.items()
-                for node in nodes
+                for path, chains in self.sequences.items()
+                for node in chain.from_iterable(chains)
             }
             self.scopes = {**recorded, **self.member}
             modules = self.module_scopes()
@@ -293,7 +298,30 @@ class _Recovery:
             key = self._child(scope, node, modules) or self._sequence(scope, node)
             group_key = key or ("", str(id(node)))
             groups.setdefault(group_key, Group(key, [])).nodes.append(node)
-        return list(groups.values())
+        return [
+            call for group in groups.values() for call in self._calls_in(group, modules)
+        ]
+
+    def _calls_in(self, group: Group, modules: set[Path]) -> list[Group]:
+        """Return a group for each call of the group's module."""
+        key = group.key
+        if key is None:
+            return [group]
+        if key in self.sequences:
+            return [Group(key, nodes) for nodes in self.sequences[key]]
+        for calls in self.invocations.possible(group):
+            if self._have_equal_code(calls, modules):
+                return calls
+        return [group]
+
+    def _have_equal_code(self, calls: Sequence[Group], modules: set[Path]) -> bool:
+        """Return whether modules of these calls have the same code."""
+        ends = tuple(id(call.nodes[0]) for call in calls)
+        if ends not in self.equal:
+            parts = [self.call((), call, modules).part for call in calls]
+            first, *others = map(signature, parts)
+            self.equal[ends] = all(other == first for other in others)
+        return self.equal[ends]
 
     def _sequence(self, scope: Path, node: Node) -> Path | None:
         path = self.member.get(id(node))
@@ -319,7 +347,7 @@ class _Recovery:
             (*self.around, *group.key),
             self.class_name(group.key, exporter_name),
             (
-                list(self.sequences[group.key])
+                list(group.nodes)
                 if sequence
                 else self.items(group.key, group.nodes, modules)
             ),

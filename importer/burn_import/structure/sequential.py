@@ -14,8 +14,8 @@ Users = Mapping[str, Sequence[Node]]
 
 def find_sequences(
     graph: Graph, layers: Mapping[int, Path], users: Users
-) -> dict[Path, list[Node]]:
-    """Return the nodes of each ``nn.Sequential``, in order, by path.
+) -> dict[Path, list[list[Node]]]:
+    """Return the nodes of each call of each ``nn.Sequential``, in order, by path.
 
     A list with anything but numbered layers of ``graph`` itself (a module with
     layers, a named layer, a layer that a subgraph calls) is not a sequence.
@@ -34,10 +34,47 @@ def find_sequences(
         and _has_data_input(nodes[0], graph)
         and all(_is_unary_layer(node, graph) for node in nodes)
     }
-    chains = {
-        path: _chain(nodes, layers, users, outputs) for path, nodes in members.items()
+    sequences = {
+        path: _chains(nodes, layers, users, outputs) for path, nodes in members.items()
     }
-    return {path: chain for path, chain in chains.items() if len(chain) > 1}
+    return {path: chains for path, chains in sequences.items() if chains}
+
+
+def _chains(
+    nodes: Sequence[Node], layers: Mapping[int, Path], users: Users, outputs: set[str]
+) -> list[list[Node]]:
+    """Return a chain for each call of a sequence; [] if one is none, or they differ."""
+    calls: list[list[Node]] = []
+    seen: set[Path] = set()
+    for node in nodes:
+        path = layers[id(node)]
+        if path in seen or not calls:
+            calls.append([])
+            seen = set()
+        seen.add(path)
+        calls[-1].append(node)
+    chains = [_chain(call, layers, users, outputs) for call in calls]
+    if not _are_alike(chains, layers):
+        # A function after the last layer can belong to one caller.
+        chains = [_until_layer(chain, layers) for chain in chains]
+    is_sequence = min(map(len, chains)) > 1 and _are_alike(chains, layers)
+    return chains if is_sequence else []
+
+
+def _are_alike(chains: Sequence[Sequence[Node]], layers: Mapping[int, Path]) -> bool:
+    """Return whether all chains have the same layers and functions."""
+    first, *others = [
+        [(layers.get(id(node)), type(node.op), node.op.attrs()) for node in chain]
+        for chain in chains
+    ]
+    return all(other == first for other in others)
+
+
+def _until_layer(chain: list[Node], layers: Mapping[int, Path]) -> list[Node]:
+    """Return ``chain`` without the functions after its last layer."""
+    while chain and id(chain[-1]) not in layers:
+        chain = chain[:-1]
+    return chain
 
 
 def _lists_with_others(

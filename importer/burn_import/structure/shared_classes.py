@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from burn.dtypes import is_integer
+from burn_import.provenance.path_segments import Path
 from burn_import.provenance.trainable import is_kept
 from burn_import.rewriting.arrays import digest
 from burn_import.structure.module_tree import (
@@ -86,13 +87,15 @@ class _Sharing:
         self.parts: list[ModuleNode] = []
         #: The module that first calls each module, by identity.
         self.holder: dict[int, ModuleNode] = {}
+        #: The representative of the modules at each path, which have the same code.
+        self.at_path: dict[Path, ModuleNode] = {}
 
     def visit(self, part: ModuleNode, holder: ModuleNode) -> None:
         """Assign ``part`` the class of an equal earlier module, or a new class."""
         # No submodule of the root can equal the root.
         key = id(part) if part is holder else signature(part)
-        model = self.first.get(key)
-        self.model[id(part)] = model or part
+        model = self.at_path.get(part.path) or self.first.get(key)
+        self.at_path[part.path] = self.model[id(part)] = model or part
         self.holder[id(part)] = self.model[id(holder)]
         self.parts.append(part)
         if model is None:

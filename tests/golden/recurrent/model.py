@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 c1d5192e0a7656f523d4bbbed3b48116154d9632c7f851ee70868a2fecd5b0da
 # record sha256 c2dd01db1f50c819295ff2dc3583406dbade4d20a95a5504a8bb1b67e75973b2
-# body   sha256 a6ccc37859abb1856df44c9d424a60f774e62c606efdcee8b73689ddef708a77
+# body   sha256 bcbe47f2e549378e2bb331205425ae43fa91524acd497f5ce60c11500f631757
 """Net: series, start -> forecast.
 
 Outputs:
@@ -46,9 +46,9 @@ class Decoder(nn.Module):
         self.out = nn.Linear(4, 3)
 
     def __call__(self, x: Tensor, start: Tensor, carry: Tensor) -> Tensor:
-        x, y = self.cell(start, (x, carry))  # [batch, 4]
-        out = self.out(x)  # [batch, 3]
-        x, y = self.cell(out, (x, y))  # [batch, 4]
-        out2 = self.out(x)  # [batch, 3]
-        x, _ = self.cell(out2, (x, y))  # [batch, 4]
-        return ops.stack([out, out2, self.out(x)], axis=1)
+        hidden_states: list[Tensor] = []
+        for _ in range(3):
+            x, carry = self.cell(start, (x, carry))  # [batch, 4]
+            start = self.out(x)  # [batch, 3]
+            hidden_states.append(start)
+        return ops.stack(hidden_states, axis=1)

@@ -300,7 +300,7 @@ def test_a_function_of_another_opset(tmp_path: Path) -> None:
     [
         (["", "e", "e.layer.0", "add"], ["m.Net", "m.E", "L", "aten"],
          (("e", "layer", "0"), ("E", "", "L"))),
-        (["", "add"], ["m.Net", "aten"], ((), ())),
+        (["", "add"], ["m.Net", "aten"], (("",), ())),
         (["hook", "size"], ["hook", "aten"], ((), ())),
         (["", "e", "add"], [], (("e",), ())),
     ],

@@ -94,7 +94,7 @@ BINARY = (
     "{x} @ {y}.transpose(-1, -2)",
     "torch.softmax({x} @ {y}.transpose(-2, -1) / {w}, -1)",
     "F.cosine_similarity({x}, {y}, dim={d})",
-    "torch.cdist({x}, {y})",
+    "torch.cdist({x}, {y} + 2)",
     "F.pairwise_distance({x}, {y})",
     "({x} - {y}).pow(2).mean({d})",
     "F.mse_loss({x}, {y}, reduction='none')",

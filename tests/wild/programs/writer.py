@@ -18,6 +18,8 @@ from tests.wild.programs import templates
 
 #: Elements and magnitudes beyond which a statement is dropped.
 LARGEST_TENSOR, LARGEST_VALUE = 20_000, 50.0
+#: The standard deviation over the largest element below which only rounding is compared.
+SMALLEST_SPREAD = 1e-2
 NAMES = ("x", "y", "z", "out", "u", "res", "feat", "logits", "tokens", "attn", "skip")
 LAYER_NAMES = ("fc", "proj", "norm", "layer", "head", "conv", "block", "mix", "gate")
 
@@ -55,7 +57,9 @@ def _is_kept(value: Any) -> bool:
     if value.is_floating_point():
         if value.dtype != torch.float32:
             return False
-        return bool(value.abs().max() < LARGEST_VALUE)  # false for NaN
+        largest = float(value.abs().max())
+        is_varied = value.numel() == 1 or float(value.std()) > SMALLEST_SPREAD * largest
+        return is_varied and largest < LARGEST_VALUE  # false for NaN
     return True
 
 

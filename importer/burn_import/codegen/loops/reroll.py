@@ -27,6 +27,8 @@ from burn_import.tracing.trace import Block, Members, ModuleCall, Repetition
 
 #: Minimum statements of a block, and words that a loop saves, for rounds.
 LEAST_STATEMENTS, LEAST_SAVING = 6, 12
+#: The same where a round calls a module: the author called it in a loop.
+LEAST_CALLS, LEAST_SAVING_OF_CALLS = 3, 3
 
 
 def roll_up(
@@ -78,7 +80,8 @@ class _Rolls:
     def rounds(self, block: Block) -> list[Rolled]:
         """Return loops over the rounds in ``block`` that are worth their lines."""
         statements = block.statements
-        if len(statements) < LEAST_STATEMENTS:
+        calls = sum(isinstance(one, ModuleCall) for one in statements)
+        if len(statements) < LEAST_STATEMENTS and calls < LEAST_CALLS:
             return []
         steps = Steps(statements, self.containers)
         loops = list(self.round_loops(steps, block.results))
@@ -88,7 +91,7 @@ class _Rolls:
             for ordered in order_by_demand(*context, first):
                 steps = Steps(ordered, self.containers)
                 loops += self.round_loops(steps, block.results)
-        return [loop for loop in loops if loop.saving >= LEAST_SAVING]
+        return [loop for loop in loops if loop.saving >= _least_saving(loop)]
 
     def round_loops(self, steps: Steps, results: list[Any]) -> Iterator[Rolled]:
         """Yield loops over rounds of statements in their order."""
@@ -145,6 +148,17 @@ class _Rolls:
         except MissingExtent:
             return False
         return True
+
+
+def _least_saving(loop: Rolled) -> int:
+    """Return the words that a loop over rounds has to save."""
+    bodies = (
+        one.body.statements
+        for one in loop.statements
+        if isinstance(one, Repetition) and not one.members
+    )
+    calls = any(isinstance(one, ModuleCall) for body in bodies for one in body)
+    return LEAST_SAVING_OF_CALLS if calls else LEAST_SAVING
 
 
 def _lists(block: Block) -> list[Path]:

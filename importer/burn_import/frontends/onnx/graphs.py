@@ -29,6 +29,7 @@ from burn_ir import (
     Type,
 )
 from burn_ir.dim import Dim
+from burn_ir.graph import ROOT_SCOPE
 from burn_ir.types import Array
 
 if TYPE_CHECKING:
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 #: The dtype of a body's input without a declared tensor type; the node around the body
 #: determines the real one.
 UNDECLARED: DType = np.dtype("V")
-#: The scope of nodes outside of functions, in a model that calls functions.
-ROOT = ("",)
 #: With more initializers than this, all of them listed as inputs, they are weights.
 HABIT = 3
 
@@ -168,7 +167,7 @@ class GraphReader:
         if frame.call is None or metadata and scope:
             # In a model with function calls (modules), nodes without scope are the
             # root's.
-            return scope or ROOT * bool(self.functions.by_key), classes
+            return scope or ROOT_SCOPE * bool(self.functions.by_key), classes
         return (*frame.call.scope, *scope), frame.call.classes if not scope else ()
 
     def attributes(self, proto: NodeProto, frame: Frame) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 import ast
 from collections.abc import Mapping
 
+from burn_ir.graph import ROOT_SCOPE
+
 NAME_SCOPES = "pkg.torch.onnx.name_scopes"
 CLASS_HIERARCHY = "pkg.torch.onnx.class_hierarchy"
 
@@ -51,6 +53,8 @@ def _from_metadata(
         return (), ()  # inserted by the exporter, in no module
     modules = scopes[:-1]  # the last segment is the node itself
     path = _segments(modules[-1])
+    if not path:
+        return ROOT_SCOPE, ()
     if len(classes) < len(modules):
         return path, ()
     along = [""] * (len(path) + 1)

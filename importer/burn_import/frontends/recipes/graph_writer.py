@@ -13,12 +13,11 @@ from burn.record.errors import shown
 from burn_import.frontends.recipes.weights import Weights
 from burn_ir import InvalidModel
 from burn_ir.dim import Dim, symbol
+from burn_ir.graph import ROOT_SCOPE
 from burn_ir.graph_builder import GraphBuilder, Origin
 from burn_ir.raw import RawGraph, RawModel
 from burn_ir.types import Array, Type
 
-#: The scope of the root module, as PyTorch writes it.
-ROOT = ("",)
 OPSETS = {"": 23, "burn": 1}
 #: Operators of burn's own domain.
 OWN = frozenset({"AdaptiveAveragePool", "Conv1D", "Linear"})
@@ -104,7 +103,7 @@ class RecipeWriter:
     ) -> list[str]:
         """Add an operator with ``count`` results; return them."""
         names = tuple(None if x is None else self.operand(x) for x in operands)
-        origin = Origin("", self.path or ROOT, self.classes)
+        origin = Origin("", self.path or ROOT_SCOPE, self.classes)
         wanted = (name or op_type.lower(),) * count
         domain = "burn" if op_type in OWN else ""
         return list(self.out.node(op_type, names, wanted, attrs, origin, domain))

@@ -48,6 +48,7 @@ from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.dim import Dim
 from burn_ir.error_context import FAULTS, error_text
 from burn_ir.errors import Problem
+from burn_ir.graph import ROOT_SCOPE
 from burn_ir.raw import RawGraph
 
 _PREFIX = "torch.ops."
@@ -349,12 +350,17 @@ def _leaf(results: Sequence[Argument], name: str) -> str:
 
 
 def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the path of a call's module, and the classes along it."""
+    """Return the path of a call's module, and the classes along it.
+
+    The path is () if the program does not record it.
+    """
     path: tuple[str, ...] = ()
     segments: list[tuple[tuple[str, ...], str]] = []
     for text, cls in scopes(metadata):
         path = tuple(segment for segment in text.split(".") if segment)
         segments.append((path, cls))
+    if segments and not path:
+        return ROOT_SCOPE, ()
     classes = [""] * (len(path) + 1)
     for inner, cls in segments:
         if inner == path[: len(inner)]:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from burn.record.errors import shown
-from burn_import.frontends.onnx.graphs import ROOT
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torchscript.archive import Archive
 from burn_import.frontends.torchscript.modules import Modules
@@ -35,6 +34,7 @@ from burn_import.frontends.torchscript.values import (
     wrapped_number,
 )
 from burn_ir import InvalidModel, UnsupportedModel
+from burn_ir.graph import ROOT_SCOPE
 from burn_ir.graph_builder import Origin
 
 _ROOTS = ("torch", "ops", "__torch__", "CONSTANTS")
@@ -60,7 +60,7 @@ class Frame:
 
     def origin(self, name: str) -> Origin:
         """Return the origin of a call in this function."""
-        return Origin(name, self.module.path or ROOT, self.module.classes)
+        return Origin(name, self.module.path or ROOT_SCOPE, self.module.classes)
 
 
 class Expressions(Operators):

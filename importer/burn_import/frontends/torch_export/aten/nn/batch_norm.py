@@ -9,6 +9,7 @@ from burn_import.frontends.torch_export.aten.nn.normalization import (
     channels,
     filled_like,
     known_channels,
+    scale_and_bias,
 )
 from burn_import.frontends.torch_export.builder import Builder, Value
 from burn_import.frontends.torch_export.registry import rule
@@ -205,14 +206,13 @@ def instance_norm(
     if not use_input_stats:
         operands = (input, weight, bias, running_mean, running_var)
         return normalized(g, *operands, momentum, eps)
-    count = [channels(input)]
-    result = g.op(
-        "InstanceNormalization",
-        input,
-        weight or filled_like(g, count, 1),
-        bias or filled_like(g, count, 0),
-        epsilon=float(eps),
-    )
+    if weight is None and bias is None:
+        result = g.op("InstanceNorm", input, domain="burn", epsilon=float(eps))
+    else:
+        operands = scale_and_bias(g, input, weight, bias)
+        result = g.op(
+            "InstanceNormalization", input, *operands, epsilon=float(eps)
+        )
     if running_mean is None or running_var is None:
         return result
     axes = tuple(range(2, input.rank))

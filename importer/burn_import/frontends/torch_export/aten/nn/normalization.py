@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +29,11 @@ def layer_norm(
     bias: Value | None = None,
     eps: float = 1e-05,
 ) -> Value:
-    scale = weight or filled_like(g, normalized_shape, 1)
-    axis = -len(normalized_shape)
-    return g.op("LayerNormalization", input, scale, bias, axis=axis, epsilon=float(eps))
+    options: dict[str, Any] = {"axis": -len(normalized_shape), "epsilon": float(eps)}
+    if weight is not None:
+        return g.op("LayerNormalization", input, weight, bias, **options)
+    result = g.op("LayerNorm", input, domain="burn", **options)
+    return result if bias is None else g.op("Add", result, bias)
 
 
 @rule("aten.native_layer_norm.default")
@@ -42,7 +45,7 @@ def native_layer_norm(
     bias: Value | None,
     eps: float,
 ) -> tuple[Value, ...]:
-    scale = weight or filled_like(g, normalized_shape, 1)
+    scale = weight or filled_like(g, [1], 1)
     axis = -len(normalized_shape)
     operands = (input, scale, bias)
     op = "LayerNormalization"
@@ -57,10 +60,11 @@ def rms_norm(
     weight: Value | None = None,
     eps: float | None = None,
 ) -> Value:
-    scale = weight or filled_like(g, normalized_shape, 1)
     least = smallest(g) if eps is None else float(eps)
-    axis = -len(normalized_shape)
-    return g.op("RMSNormalization", input, scale, axis=axis, epsilon=least)
+    options: dict[str, Any] = {"axis": -len(normalized_shape), "epsilon": least}
+    if weight is not None:
+        return g.op("RMSNormalization", input, weight, **options)
+    return g.op("RMSNorm", input, domain="burn", **options)
 
 
 def smallest(g: Builder) -> float:
@@ -106,15 +110,21 @@ def group_norm(
     bias: Value | None = None,
     eps: float = 1e-05,
 ) -> Value:
-    count = [channels(input)]
-    return g.op(
-        "GroupNormalization",
-        input,
-        weight or filled_like(g, count, 1),
-        bias or filled_like(g, count, 0),
-        num_groups=num_groups,
-        epsilon=float(eps),
-    )
+    options: dict[str, Any] = {"num_groups": num_groups, "epsilon": float(eps)}
+    if weight is None and bias is None:
+        return g.op("GroupNorm", input, domain="burn", **options)
+    operands = scale_and_bias(g, input, weight, bias)
+    return g.op("GroupNormalization", input, *operands, **options)
+
+
+def scale_and_bias(
+    g: Builder, x: Value, weight: Value | None, bias: Value | None
+) -> tuple[Value, Value]:
+    """Return the weight and the bias of channels; ones or zeros for a missing one."""
+    if weight is not None and bias is not None:
+        return weight, bias
+    count = [channels(x)]
+    return weight or filled_like(g, count, 1), bias or filled_like(g, count, 0)
 
 
 @rule("aten.native_group_norm.default")
