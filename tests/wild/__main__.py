@@ -9,7 +9,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.wild.catalogue import LIBRARIES, missing_packages, read_catalogue
+from tests.wild.catalogue import (
+    LIBRARIES,
+    RANDOM,
+    missing_packages,
+    read_catalogue,
+)
 from tests.wild.entry import FORMATS, Task, ordered_tasks
 from tests.wild.results import OUTCOMES, Row, read_rows, trim_partial_line
 
@@ -55,7 +60,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     for command in (run, commands.add_parser("list", help="print the tasks")):
         command.add_argument("--only", action="append", help="pattern of LIBRARY/NAME")
-        command.add_argument("--libraries", default=",".join(LIBRARIES))
+        command.add_argument(
+            "--libraries", default=",".join(LIBRARIES), help=f"or {RANDOM}"
+        )
+        command.add_argument(
+            "--seeds", type=_seeds, default=range(100), help="FIRST:LAST, for random"
+        )
         command.add_argument("--formats", default=",".join(FORMATS))
     gradients = commands.add_parser("gradients", help="compare with float64")
     gradients.add_argument("--out", type=Path, required=True, help="as of run")
@@ -71,6 +81,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _seeds(text: str) -> range:
+    first, _, last = text.partition(":")
+    return range(int(first), int(last or first) + 1)
+
+
 def chosen_tasks(options: argparse.Namespace) -> list[Task]:
     """Return the tasks that the options name; a missing package is reported."""
     libraries = []
@@ -80,7 +95,7 @@ def chosen_tasks(options: argparse.Namespace) -> list[Task]:
             print(f"{library}: skipped, not installed: {', '.join(missing)}")
         else:
             libraries.append(library)
-    entries = read_catalogue(libraries)
+    entries = read_catalogue(libraries, options.seeds)
     for library in libraries:
         count = sum(entry.library == library for entry in entries)
         print(f"{library}: {count} architectures")

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Iterable
 from functools import partial
 
 from tests.wild.entry import Case, Entry
 
 
-def list_entries() -> list[Entry]:
-    """Return an entry for each seed of ``WILD_SEEDS``, which is ``FIRST:LAST``."""
-    first, last = map(int, os.environ.get("WILD_SEEDS", "0:100").split(":"))
-    return [
-        Entry("random", "random", str(seed), partial(_build, seed))
-        for seed in range(first, last)
-    ]
+def list_entries(seeds: Iterable[int] = range(100)) -> list[Entry]:
+    """Return an entry for each seed."""
+    return [Entry("random", "random", str(n), partial(_build, n)) for n in seeds]
 
 
 def _build(seed: int) -> Case:

@@ -1,217 +1,171 @@
-"""Writer of random programs: statements are tried on two sizes and kept if they work."""
+"""Writer of random programs: statements that work on two sizes are kept."""
 
 from __future__ import annotations
 
 import random
 import re
-import string
-import warnings
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
 from tests.wild.entry import Case
-from tests.wild.programs import templates
+from tests.wild.programs import expressions
+from tests.wild.programs.body import Body
+from tests.wild.programs.layers import IDIOMS, LAYERS
+from tests.wild.programs.shapes import SHAPES
 
-#: Elements and magnitudes beyond which a statement is dropped.
-LARGEST_TENSOR, LARGEST_VALUE = 20_000, 50.0
-#: The standard deviation over the largest element below which only rounding is compared.
-SMALLEST_SPREAD = 1e-2
 NAMES = ("x", "y", "z", "out", "u", "res", "feat", "logits", "tokens", "attn", "skip")
 LAYER_NAMES = ("fc", "proj", "norm", "layer", "head", "conv", "block", "mix", "gate")
-
-
-@dataclass
-class Body:
-    """One class: the lines of ``__init__`` and ``forward``, and the values by name.
-
-    ``values`` has one namespace for each of the two sizes of inputs.
-    """
-
-    name: str
-    parameters: tuple[str, ...]
-    values: tuple[dict[str, Any], dict[str, Any]]
-    module: nn.Module = field(default_factory=nn.Module)
-    init: list[str] = field(default_factory=list)
-    forward: list[str] = field(default_factory=list)
-    result: str = "x"
-
-    def source(self) -> str:
-        """Return the text of the class."""
-        lines = [f"class {self.name}(nn.Module):", "    def __init__(self):"]
-        lines += ["        super().__init__()", *(f"        {s}" for s in self.init)]
-        lines += ["", f"    def forward(self, {', '.join(self.parameters)}):"]
-        for statement in (*self.forward, f"return {self.result}"):
-            lines += [f"        {line}" for line in statement.splitlines()]
-        return "\n".join(lines) + "\n\n\n"
-
-
-def _is_kept(value: Any) -> bool:
-    if not isinstance(value, torch.Tensor) or value.is_complex():
-        return False
-    if not 0 < value.numel() <= LARGEST_TENSOR or not 0 < value.dim() <= 5:
-        return False
-    if value.is_floating_point():
-        if value.dtype != torch.float32:
-            return False
-        largest = float(value.abs().max())
-        is_varied = value.numel() == 1 or float(value.std()) > SMALLEST_SPREAD * largest
-        return is_varied and largest < LARGEST_VALUE  # false for NaN
-    return True
+CLASS_NAMES = ("Block", "Layer", "Encoder", "Mixer", "Cell", "Unit", "Stage")
+#: Kinds of statements, and how often each is tried.
+KINDS = {
+    "unary": 3.0,
+    "binary": 4.0,
+    "shape": 8.0,
+    "layer": 7.0,
+    "idiom": 3.0,
+    "int": 1.5,
+    "mask": 0.7,
+}
+POOLS = {
+    "unary": expressions.UNARY,
+    "binary": expressions.BINARY,
+    "int": expressions.INTEGERS,
+    "mask": expressions.MASKS,
+}
+#: How a block is made and called: once; several blocks, or one several times.
+CALLS = (
+    ("{name}()", "{s}({x})"),
+    ("nn.Sequential({name}(), {name}())", "{s}({x})"),
+    ("nn.ModuleList([{name}() for _ in range({n} + 1)])", "out = {x}\n" + """\
+for layer in {s}:
+    out = layer(out)"""),
+    ("nn.ModuleList([{name}() for _ in range({n} + 1)])", "out = {x}\n" + """\
+for layer in {s}:
+    out = out + {f} * layer(out)"""),
+    ("{name}()", "{s}({s}({x}))"),
+    ("{name}()", "out = {x}\nfor _ in range({n} + 1):\n    out = {s}(out)"),
+    ("{name}()", "{s}({x}) * {s}({y})"),
+)  # fmt: skip
+#: Tries for each statement of a class, and the largest number of blocks.
+TRIES, MOST_BLOCKS = 12, 4
 
 
 class Writer:
     """A random program; the same seed gives the same text."""
 
-    def __init__(self, seed: int):
+    def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
-        self.space: dict[str, Any] = {"torch": torch, "nn": nn, "F": F}
+        self.space: dict[str, Any] = _imports()
         self.classes: list[str] = []
         torch.manual_seed(seed)
 
     def program(self) -> tuple[str, tuple[Any, ...], tuple[Any, ...]]:
-        """Return the source of ``Net`` and its inputs of two sizes."""
+        """Return the source of the class ``Net`` and its inputs of two sizes."""
         small, large = self._inputs()
-        names = tuple(string.ascii_lowercase[23 - k] for k in range(len(small)))[::-1]
-        if len(small) == 1:
-            names = ("x",)
-        body = self._body("Net", names, small, large, self.rng.randint(3, 9), True)
-        floats = [n for n, v in body.values[0].items() if _is_kept(v)]
-        unused = [n for n in floats if not self._is_read_later(body, n)]
-        last = unused[-self.rng.choice((1, 1, 2, 3)) :] or floats[-1:] or list(names[:1])
-        body.result = ", ".join(last)
-        self.classes.append(body.source())
-        return "".join(self.classes), small, large
-
-    @staticmethod
-    def _is_read_later(body: Body, name: str) -> bool:
-        if name in body.parameters:
-            return True
-        for statement in reversed(body.forward):
-            target, _, text = statement.rpartition(f"\n{name} = ")
-            if not target and statement.startswith(f"{name} = "):
-                return False
-            if re.search(rf"\b{name}\b", text):
-                return True
-        return False
+        parameters = ("x", "other")[: len(small)]
+        body = self._body("Net", parameters, (small, large), self.rng.randint(3, 9))
+        unread = [name for name in body.floats() if not _is_read(body, name)]
+        count = self.rng.choice((1, 1, 2, 3))
+        results = unread[-count:] or body.floats()[-1:] or list(parameters[:1])
+        body.result = ", ".join(results)
+        return "".join([*self.classes, body.source()]), small, large
 
     def _inputs(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """Return tensors of two sizes, which can be equal: an image, a sequence..."""
         rng = self.rng
         kind = rng.choice(("image", "image", "sequence", "sequence", "rows", "tokens"))
-        batch = rng.choice((1, 2, 2, 3))
-        grown = batch + rng.choice((0, 1, 2))
-        length = rng.choice((4, 5, 6))
-        longer = length + rng.choice((0, 0, 2, 4))
-        channels = rng.choice((3, 4, 6, 8))
+        batch, channels = rng.choice((1, 2, 2, 3)), rng.choice((3, 4, 6, 8))
+        grown, longer = batch + rng.choice((0, 1, 2)), rng.choice((0, 0, 2, 4))
+        shapes: tuple[tuple[int, ...], tuple[int, ...]]
         if kind == "image":
             h, w = rng.choice(((8, 8), (8, 12), (6, 10)))
-            shapes = ((batch, channels, h, w), (grown, channels, h + 2 * (longer > length), w))
+            shapes = (batch, channels, h, w), (grown, channels, h + longer, w)
         elif kind == "rows":
-            shapes = ((batch + 1, channels * 2), (grown + 1, channels * 2))
+            shapes = (batch + 1, 2 * channels), (grown + 1, 2 * channels)
         else:
-            shapes = ((batch, length, channels), (grown, longer, channels))
+            length = rng.choice((4, 5, 6))
+            shapes = (batch, length, channels), (grown, length + longer, channels)
         if kind == "tokens":
-            ids = [torch.randint(0, 16, shape[:2]) for shape in shapes]
-            return (ids[0],), (ids[1],)
-        small, large = ([torch.randn(shape)] for shape in shapes)
-        if rng.random() < 0.25:
-            small.append(torch.randn(shapes[0]))
-            large.append(torch.randn(shapes[1]))
-        elif rng.random() < 0.15:
-            small.append(torch.rand(shapes[0][:2]) > 0.3)
-            large.append(torch.rand(shapes[1][:2]) > 0.3)
-        return tuple(small), tuple(large)
+            small, large = ((torch.randint(0, 16, shape[:2]),) for shape in shapes)
+            return small, large
+        second = rng.choices(("", "floats", "mask"), (6, 2.5, 1.5))[0]
+        small, large = (_tensors(shape, second) for shape in shapes)
+        return small, large
 
     def _body(
-        self, name: str, parameters: tuple[str, ...], small: Any, large: Any,
-        count: int, has_blocks: bool,
+        self, name: str, parameters: tuple[str, ...], inputs: Any, count: int
     ) -> Body:
-        values = tuple(
-            dict(zip(parameters, tensors, strict=True)) for tensors in (small, large)
-        )
-        body = Body(name, parameters, values)  # type: ignore[arg-type]
-        body.module.eval()
-        for _ in range(count * 12):
+        """Return a class of ``count`` statements, if so many can be found."""
+        small, large = (dict(zip(parameters, one, strict=True)) for one in inputs)
+        body = Body(name, parameters, (small, large))
+        for _ in range(count * TRIES):
             if len(body.forward) >= count:
                 break
-            if has_blocks and self.rng.random() < 0.2:
+            if name == "Net" and self.rng.random() < 0.2:
                 self._add_block(body)
             else:
                 self._add_statement(body)
         return body
 
-    # One statement.
-
     def _add_statement(self, body: Body) -> None:
-        rng = self.rng
-        kind = rng.choices(
-            ("unary", "binary", "shape", "layer", "idiom", "int", "mask"),
-            (3, 4, 8, 7, 3, 1.5, 0.7),
-        )[0]
+        """Try one random statement."""
         operand = self._pick(body, "float")
+        kind = self.rng.choices(list(KINDS), list(KINDS.values()))[0]
         if operand is None:
             kind = "layer" if kind in ("layer", "idiom") else "int"
         rank = str(body.values[0][operand].dim()) if operand else "i"
-        init = ""
-        if kind == "unary":
-            text = rng.choice(templates.UNARY)
-        elif kind == "binary":
-            text = rng.choice(templates.BINARY)
-        elif kind == "shape":
-            text = self._of_rank(templates.SHAPES, rank)[1]
-        elif kind == "layer":
-            text = self._of_rank(templates.LAYERS, rank)[1]
-            init, _, text = text.partition(" => ")
-            text = text or "{s}({x})"
-        elif kind == "idiom":
-            _, init, text = self._of_rank(templates.IDIOMS, rank)
-        elif kind == "int":
-            has_integers = self._pick(body, "int") is not None
-            pool = (*templates.INTEGERS, *templates.INTEGERS_OF_INTEGERS * has_integers)
-            text = rng.choice(pool if operand else templates.INTEGERS_OF_INTEGERS)
-        else:
-            text = rng.choice(templates.MASKS)
+        init, text = self._template(body, kind, rank)
         self._try(body, operand, init, text)
 
+    def _template(self, body: Body, kind: str, rank: str) -> tuple[str, str]:
+        """Return a template: the layer that it makes, or "", and its text."""
+        if kind == "shape":
+            return "", self._of_rank(SHAPES, rank)[1]
+        if kind == "layer":
+            init, _, text = self._of_rank(LAYERS, rank)[1].partition(" => ")
+            return init, text or "{s}({x})"
+        if kind == "idiom":
+            _, init, text = self._of_rank(IDIOMS, rank)
+            return init, text
+        pool = POOLS[kind]
+        if kind == "int" and self._pick(body, "int") is not None:
+            pool = (*pool * (rank != "i"), *expressions.INTEGERS_OF_INTEGERS)
+        return "", self.rng.choice(pool)
+
     def _of_rank(self, pool: Any, rank: str) -> Any:
-        return self.rng.choice([t for t in pool if rank in t[0] or t[0] == "*"] or pool)
+        fitting = [one for one in pool if rank in one[0] or one[0] == "*"]
+        return self.rng.choice(fitting or pool)
 
     def _pick(self, body: Body, kind: str) -> str | None:
-        """Return a name of that kind, a late one more often."""
-        kinds = {
-            "float": lambda v: v.is_floating_point(),
-            "int": lambda v: v.dtype in (torch.int64, torch.int32),
-            "mask": lambda v: v.dtype == torch.bool,
-        }
-        names = [n for n, v in body.values[0].items() if kinds[kind](v)]
-        if not names:
-            return None
+        """Return the name of a tensor, a late one more often."""
+        dtypes = {
+            "float": (torch.float32,),
+            "int": (torch.int64, torch.int32),
+            "mask": (torch.bool,),
+        }[kind]
+        names = [n for n, v in body.values[0].items() if v.dtype in dtypes]
         weights = [2.0 ** min(k, 6) for k in range(len(names))]
-        return self.rng.choices(names, weights)[0]
+        return self.rng.choices(names, weights)[0] if names else None
 
-    def _try(self, body: Body, operand: str | None, init: str, text: str) -> None:
-        rng = self.rng
+    def _try(self, body: Body, operand: str | None, init: str, text: str) -> bool:
+        """Fill in a template and add it; return whether it works."""
         fills = self._fills(body, operand)
         if any(f"{{{key}}}" in text for key, value in fills.items() if value is None):
-            return
-        attribute = ""
+            return False
+        layer = ""
         if init:
-            stem = rng.choice(LAYER_NAMES)
-            taken = dict(body.module.named_children()) | dict(body.module.named_parameters())
-            attribute = next(
-                n for k in range(99) if (n := f"{stem}{k or ''}") not in taken
-            )
-            fills["s"] = f"self.{attribute}"
-            init = f"self.{attribute} = {init.format(**fills)}"
-        target = rng.choice(NAMES) if rng.random() < 0.7 else operand or "x"
+            layer = body.free_name(self.rng.choice(LAYER_NAMES))
+            fills["s"] = f"self.{layer}"
+            init = f"self.{layer} = {init.format(**fills)}"
         text = text.format(**fills)
-        is_idiom = re.search(r"^ *out = ", text, re.M) is not None
-        if not is_idiom:
+        target = "out"
+        if re.search(r"^ *out = ", text, re.M) is None:
+            is_new = self.rng.random() < 0.7
+            target = self.rng.choice(NAMES) if is_new else operand or "x"
             text = f"{target} = {text}"
-        self._run(body, init, attribute, text, "out" if is_idiom else target)
+        return body.add(layer, init, text, target, self.space)
 
     def _fills(self, body: Body, operand: str | None) -> dict[str, Any]:
         rng = self.rng
@@ -219,103 +173,80 @@ class Writer:
         rank = len(shape)
         axes = [rng.randrange(rank) for _ in range(2)]
         if rank > 1 and rng.random() < 0.8:
-            axes = rng.sample(range(1, rank), 1) + axes[:1]
-        axes = [a - rank if rng.random() < 0.4 else a for a in axes]
+            axes = [rng.randrange(1, rank), axes[0]]
+        d, e = (axis - rank if rng.random() < 0.4 else axis for axis in axes)
         return {
-            "x": operand, "y": self._other(body, operand), "i": self._pick(body, "int"),
-            "m": self._pick(body, "mask"), "d": axes[0], "e": axes[1], "C": shape[-1],
-            "c": shape[1] if rank > 1 else 1, "n": rng.choice((1, 2, 2, 3, 4)),
-            "w": rng.choice((2, 4, 4, 8)), "f": rng.choice((0.1, 0.25, 0.5, 0.7, 1.0, 1.5)),
+            "x": operand,
+            "y": self._other(body, operand),
+            "d": d,
+            "e": e,
+            "i": self._pick(body, "int"),
+            "m": self._pick(body, "mask"),
+            "C": shape[-1],
+            "c": shape[1] if rank > 1 else 1,
+            "n": rng.choice((1, 2, 2, 3, 4)),
+            "w": rng.choice((2, 4, 4, 8)),
+            "f": rng.choice((0.1, 0.25, 0.5, 0.7, 1.0, 1.5)),
         }
 
     def _other(self, body: Body, operand: str | None) -> str | None:
         """Return a float tensor, of the same shape in most cases."""
+        if operand is None or self.rng.random() < 0.3:
+            return self._pick(body, "float")
         values = body.values[0]
-        if operand and self.rng.random() < 0.7:
-            same = [n for n, v in values.items()
-                    if v.is_floating_point() and v.shape == values[operand].shape]
-            return self.rng.choice(same)
-        return self._pick(body, "float")
-
-    def _run(self, body: Body, init: str, attribute: str, text: str, target: str) -> None:
-        """Run one statement on both sizes and keep it if its result can be used."""
-        results = []
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            try:
-                if init:
-                    exec(init, self.space | {"self": body.module})
-                    body.module.eval()
-                for values in body.values:
-                    local = {n: v.clone() for n, v in values.items()}
-                    local |= self.space | {"self": body.module}
-                    exec(text, local)
-                    results.append(local[target])
-            except (RuntimeError, ValueError, TypeError, IndexError, AssertionError,
-                    NotImplementedError, AttributeError, KeyError):
-                results = []
-        pair_kept = len(results) == 2 and all(map(_is_kept, results))
-        if not pair_kept or results[0].dim() != results[1].dim():
-            if attribute and hasattr(body.module, attribute):
-                delattr(body.module, attribute)
-            return
-        body.init += [init] * bool(init)
-        body.forward.append(text)
-        for values, result in zip(body.values, results, strict=True):
-            values.pop(target, None)
-            values[target] = result
-
-    # Blocks.
+        shape = values[operand].shape
+        return self.rng.choice([n for n in body.floats() if values[n].shape == shape])
 
     def _add_block(self, body: Body) -> None:
-        """Add a class of its own, called once, in a list, or twice with one instance."""
-        rng = self.rng
-        operand = self._pick(body, "float")
-        if operand is None or len(self.classes) > 3:
+        """Try a class of its own, in one of the forms of ``CALLS``."""
+        rng, operand = self.rng, self._pick(body, "float")
+        if operand is None or len(self.classes) >= MOST_BLOCKS:
             return
-        name = rng.choice(("Block", "Layer", "Encoder", "Mixer", "Cell", "Unit", "Stage"))
-        name += str(len(self.classes)) if self.classes else ""
-        tensors = [(values[operand],) for values in body.values]
-        block = self._body(name, ("x",), *tensors, rng.randint(1, 5), False)
-        floats = [n for n, v in block.values[0].items() if v.is_floating_point()]
-        if not block.forward or not floats:
+        name = rng.choice(CLASS_NAMES) + (str(len(self.classes)) or "")
+        inputs = [(values[operand],) for values in body.values]
+        block = self._body(name, ("x",), inputs, rng.randint(1, 5))
+        if not block.forward or not block.floats():
             return
-        block.result = floats[-1]
-        same = all(v[floats[-1]].shape == v["x"].shape for v in block.values)
-        same = same and [v[operand].shape for v in body.values] == [
-            v[floats[-1]].shape for v in block.values]
-        text = block.source()
-        exec(text, self.space)
-        count = len(body.forward)
-        form = rng.randrange(4) if same else 3
-        layer = f"nn.ModuleList([{name}() for _ in range({rng.choice((2, 3, 4))})])"
-        if form == 0:
-            loop = "out = {x}\nfor layer in {s}:\n    out = layer(out)"
-        elif form == 1:
-            loop = "out = {x}\nfor layer in {s}:\n    out = out + {f} * layer(out)"
-        elif form == 2:
-            layer, loop = f"{name}()", "{s}({s}({x}))"
-        else:
-            layer, loop = f"{name}()", "{s}({x})"
-            if same and rng.random() < 0.5:
-                layer = f"nn.Sequential({name}(), {name}())"
-        self._try(body, operand, layer, loop)
-        if len(body.forward) > count:
-            self.classes.append(text)
+        block.result = block.floats()[-1]
+        exec(block.source(), self.space)
+        layer, text = rng.choice(CALLS)
+        if self._try(body, operand, layer.replace("{name}", name), text):
+            self.classes.append(block.source())
+
+
+def _tensors(shape: tuple[int, ...], second: str) -> tuple[Any, ...]:
+    """Return one tensor, or two with one of floats or bools."""
+    first = torch.randn(shape)
+    if second == "floats":
+        return first, torch.randn(shape)
+    return (first, torch.rand(shape[:2]) > 0.3) if second else (first,)
+
+
+def _is_read(body: Body, name: str) -> bool:
+    """Return whether a statement reads the last value of ``name``."""
+    for statement in reversed(body.forward):
+        *_, last = statement.splitlines()
+        if statement.startswith(f"{name} = ") or last.startswith(f"{name} = "):
+            return False
+        if re.search(rf"\b{name}\b", statement):
+            return True
+    return True  # a parameter
+
+
+def _imports() -> dict[str, Any]:
+    return {"torch": torch, "nn": nn, "F": nn.functional, "__name__": "program"}
 
 
 def build_program(seed: int) -> tuple[str, Case]:
     """Return the source and the case of the program of ``seed``."""
-    writer = Writer(seed)
-    source, small, large = writer.program()
+    source, small, large = Writer(seed).program()
     return source, case_of(source, small, large)
 
 
 def case_of(source: str, small: tuple[Any, ...], large: tuple[Any, ...]) -> Case:
-    """Return the case of a source of ``Net``, which TorchScript can be asked for."""
-    space: dict[str, Any] = {"torch": torch, "nn": nn, "F": F, "__name__": "program"}
+    """Return the case of the class ``Net`` in ``source``."""
+    space = _imports()
     torch.manual_seed(0)
     exec(source, space)
-    net = space["Net"]().eval()
-    grown = any(a.shape != b.shape for a, b in zip(small, large, strict=True))
-    return Case(net, small, large if grown else None)
+    grows = any(a.shape != b.shape for a, b in zip(small, large, strict=True))
+    return Case(space["Net"]().eval(), small, large if grows else None)
