@@ -1,13 +1,22 @@
-"""Ordering of a module's nodes so that each submodule is one call."""
+"""Division of a module's nodes into calls of submodules, and their order.
+
+A shared encoder, a head over several feature maps or a layer that is applied repeatedly
+has one path, so its nodes are in one group. The nodes of each call follow each other;
+if they are the same operators with the same weights, position by position, each call is
+a group of its own.
+"""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from burn_import.provenance.path_segments import Path
-from burn_ir.graph import Node
+from burn_import.provenance.trainable import is_kept
+from burn_import.structure.shared_classes import op_key
+from burn_ir.graph import Graph, Node
+from burn_ir.infer import KNOWN_LIMIT
 
 
 @dataclass(eq=False)
@@ -76,3 +85,91 @@ def _sort(
     placed = set(done)
     stuck = [group for index, group in enumerate(groups) if index not in placed]
     return [groups[index] for index in done], stuck
+
+
+class Invocations:
+    """The calls in a group of nodes, by comparing nodes at a fixed distance."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        layers: Mapping[int, Path],
+        users: Mapping[str, Sequence[Node]],
+    ) -> None:
+        self.graph, self.layers, self.users = graph, layers, users
+        self.results = set(graph.outputs)
+
+    def possible(self, group: Group) -> Iterator[list[Group]]:
+        """Yield divisions of a module's nodes into calls, that with most calls first.
+
+        The calls have the same operators, of operands of the same ranks.
+        """
+        nodes = group.nodes
+        for count in self._counts(nodes):
+            size = len(nodes) // count
+            calls = [nodes[k : k + size] for k in range(0, len(nodes), size)]
+            if self._are_equal(calls):
+                yield [Group(group.key, call) for call in calls]
+
+    def _counts(self, nodes: Sequence[Node]) -> Iterator[int]:
+        """Yield possible numbers of calls, the largest first."""
+        uses: dict[Hashable, int] = {}
+        for node in nodes:
+            path = self.layers.get(id(node))
+            if path is not None:
+                uses[path] = uses.get(path, 0) + 1
+        most = min(uses.values(), default=1)
+        for count in range(most, 1, -1):
+            divides = all(number % count == 0 for number in uses.values())
+            if divides and len(nodes) % count == 0:
+                yield count
+
+    def _are_equal(self, calls: Sequence[Sequence[Node]]) -> bool:
+        first = self._signature(calls[0])
+        return all(self._signature(call) == first for call in calls[1:])
+
+    def _signature(self, call: Sequence[Node]) -> Hashable:
+        """Return the operators of a call, with operands by position or from outside."""
+        inside: dict[str, int] = {}
+        outside: dict[str, int] = {}
+        rows: list[Hashable] = []
+        for node in call:
+            operands = tuple(self._operand(n, inside, outside) for n in node.inputs)
+            rows.append((op_key(node.op), self.layers.get(id(node)), operands))
+            for name in filter(None, node.outputs):
+                inside[name] = len(inside)
+        return tuple(rows), tuple(self._read_outside(call, inside))
+
+    def _operand(
+        self, name: str | None, inside: dict[str, int], outside: dict[str, int]
+    ) -> Hashable:
+        if name is None:
+            return name
+        if name in self.graph.constants:
+            return self._stored(name)
+        if name in inside:
+            return inside[name]
+        number = outside.setdefault(name, len(outside))
+        return "outside", number, self._type(name)
+
+    def _stored(self, name: str) -> Hashable:
+        """Return the contents of a small array that is no parameter, else its name."""
+        array = self.graph.constants[name]
+        is_named = array.size > KNOWN_LIMIT or array.dtype == object
+        if is_named or is_kept(self.graph, name):
+            return name
+        return array.dtype.str, array.shape, array.tobytes()
+
+    def _type(self, name: str) -> Hashable:
+        value = self.graph.types[name]
+        return value.dtype.name, None if value.shape is None else value.rank
+
+    def _read_outside(
+        self, call: Sequence[Node], inside: Mapping[str, int]
+    ) -> Iterator[int]:
+        """Yield the positions of results that other calls or modules read."""
+        own = set(map(id, call))
+        for name, position in inside.items():
+            users = self.users.get(name, ())
+            if name in self.results or any(id(user) not in own for user in users):
+                yield position

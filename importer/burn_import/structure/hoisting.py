@@ -22,7 +22,7 @@ from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
 from burn_ir.names import free_name
 from burn_ir.ops.indexing import Gather
-from burn_ir.ops.shape import Shape
+from burn_ir.ops.shape import Shape, Squeeze
 
 
 def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
@@ -58,7 +58,7 @@ def with_input_extents(graph: Graph) -> Graph:
     shapes: dict[str, str] = {}
     for node in graph.nodes:
         source = sources.get(_scalar_symbol(graph, node))
-        if source is None or not isinstance(node.op, Gather):
+        if source is None or not _reads_computed_shape(graph, node):
             nodes.append(node)
             continue
         name, axis = source
@@ -69,6 +69,16 @@ def with_input_extents(graph: Graph) -> Graph:
         nodes.append(Node(Gather(), (shapes[name], index), node.outputs))
     # A module that computed nothing else has no result any more.
     return infer(dead_code(with_nodes(graph, nodes))) if shapes else graph
+
+
+def _reads_computed_shape(graph: Graph, node: Node) -> bool:
+    """Return whether a node takes one extent from a shape."""
+    if isinstance(node.op, Gather):
+        return True
+    source = graph.producers.get(node.inputs[0] or "")
+    if not isinstance(node.op, Squeeze) or source is None:
+        return False
+    return isinstance(source.op, Shape) and source.inputs[0] not in graph.inputs
 
 
 def with_outer_shapes(graph: Graph, node_paths: Places) -> tuple[Graph, Places]:

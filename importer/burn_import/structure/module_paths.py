@@ -88,7 +88,9 @@ class _Placing:
         self.forks = forks
         self.node_paths = Places()
         self.again = called_again(graph)
-        self.has_scopes = any(node.scope not in ((), ROOT_SCOPE) for node in graph.nodes)
+        self.has_scopes = any(
+            node.scope not in ((), ROOT_SCOPE) for node in graph.nodes
+        )
         self.crowd = Counter(node.scope for node in graph.nodes)
         self.dotted = has_dotted_parameter(graph)
         self.owners: dict[Path, tuple[str, ...]] = {}

@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 
-from burn.dtypes import is_float
 from burn_import.provenance.operator_scopes import with_layer_scopes
-from burn_import.provenance.path_segments import Path, clean
-from burn_import.provenance.weight_owners import (
-    is_dotted,
-    is_parameter_of_paddle,
-    original,
-)
-from burn_import.rewriting.arrays import same_view
+from burn_import.provenance.path_segments import Path
 from burn_import.structure.boundary import boundary
-from burn_import.structure.grouping import Group, arrange
+from burn_import.structure.grouping import Group, Invocations, arrange
 from burn_import.structure.hoisting import (
     hoist_shared_nodes,
     with_input_extents,
     with_outer_shapes,
 )
-from burn_import.structure.invocations import Invocations
 from burn_import.structure.module_paths import Places, assign_paths
+from burn_import.structure.module_scopes import ModuleScopes
 from burn_import.structure.module_tree import (
     IfCall,
     Instruction,
@@ -31,8 +24,8 @@ from burn_import.structure.module_tree import (
     Tree,
     layers_in,
 )
-from burn_import.structure.quantizer_modules import QUANTIZER, with_quantizers
-from burn_import.structure.quantizer_scopes import move_quantizers
+from burn_import.structure.quantizers.modules import QUANTIZER, with_quantizers
+from burn_import.structure.quantizers.scopes import move_quantizers
 from burn_import.structure.repeated_blocks import with_blocks
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes, signature
@@ -46,8 +39,6 @@ from burn_ir.ops.control import If
 
 #: Minimum nodes, exclusive, of ``If`` branches that become modules.
 LONG_BODIES = 12
-#: Maximum results of a module without weights.
-MOST_RESULTS = 4
 
 
 def recover(graph: Graph, class_name: str) -> Tree:
@@ -145,113 +136,14 @@ class _Recovery:
                 for node in chain.from_iterable(chains)
             }
             self.scopes = {**recorded, **self.member}
-            modules = self.module_scopes()
+            candidates = ModuleScopes(self.graph, self.layers, self.scopes, self.users)
+            modules = candidates.with_classes() | self.quantizers
             enclosing = {path[:n] for path in modules for n in range(len(path))}
             mixed = enclosing & set(self.sequences)
             if not mixed:
                 return modules
             for path in mixed:
                 del self.sequences[path]
-
-    def module_scopes(self) -> set[Path]:
-        """Return the scopes with enough layers and operations for a class."""
-        own: dict[Path, int] = {}
-        weights: dict[Path, int] = {}
-        for node in self.graph.nodes:
-            scope = self.scopes[id(node)]
-            for length in range(1, len(scope) + 1):
-                own[scope[:length]] = own.get(scope[:length], 0) + 1
-                if id(node) in self.layers:
-                    count = weights.get(scope[:length], 0) + 1
-                    weights[scope[:length]] = count
-        numbered = {
-            scope
-            for path in self.layers.values()
-            for scope in (path[:-1],)
-            if path[-1].isdigit()
-        }
-        single = {
-            path[:-1] for path in self.layers.values()
-        } | self._scopes_with_own_weights()
-        single &= self._scopes_with_computed_inputs()
-        lists = self._lists()
-        return (
-            {
-                scope
-                for scope, count in own.items()
-                if (count > 1 or scope in single)
-                and scope not in numbered
-                and (weights.get(scope) or count > 4 or scope in single)
-                and all(
-                    s.isdigit() or scope[:n] not in lists for n, s in enumerate(scope)
-                )
-            }
-            - self._containers(own)
-            - self._with_many_results(set(own) - set(weights))
-        ) | self.quantizers
-
-    def _with_many_results(self, scopes: Collection[Path]) -> set[Path]:
-        """Return those of ``scopes`` with too many results for a function.
-
-        A module without weights that is called again runs in one scope each
-        time.
-        """
-        results: dict[Path, int] = {}
-        for node in self.graph.nodes:
-            path = self.scopes[id(node)]
-            for length in range(1, len(path) + 1):
-                if path[:length] in scopes and self._is_read_outside(
-                    node, path[:length]
-                ):
-                    results[path[:length]] = results.get(path[:length], 0) + 1
-        return {scope for scope, count in results.items() if count > MOST_RESULTS}
-
-    def _is_read_outside(self, node: Node, scope: Path) -> bool:
-        """Return whether a node outside of ``scope`` reads a result of ``node``."""
-        readers = [
-            one for name in node.outputs for one in self.users.get(name or "", ())
-        ]
-        return any(self.scopes[id(n)][: len(scope)] != scope for n in readers)
-
-    def _lists(self) -> set[Path]:
-        """Return the paths with numbered layers, or numbered modules with layers."""
-        return {
-            path[:length]
-            for path in self.layers.values()
-            for length, segment in enumerate(path)
-            if segment.isdigit()
-        }
-
-    def _scopes_with_computed_inputs(self) -> set[Path]:
-        """Return the scopes with a node that reads computed values."""
-        constants = self.graph.constants
-        return {
-            self.scopes[id(node)]
-            for node in self.graph.nodes
-            if any(name is not None and name not in constants for name in node.inputs)
-        }
-
-    def _scopes_with_own_weights(self) -> set[Path]:
-        """Return the scopes that read a weight whose key is in them."""
-        scopes = set()
-        constants = self.graph.constants
-        for node in self.graph.nodes:
-            scope = self.scopes[id(node)]
-            for name in filter(None, node.inputs):
-                if name not in constants or not is_float(constants[name].dtype):
-                    continue
-                key = original(self.graph, name)
-                whole = same_view(constants[key], constants[name])
-                home = clean(key.split("."))[:-1] if is_dotted(key) else None
-                is_number = constants[key].size == 1 and is_parameter_of_paddle(key)
-                if whole and (home == scope or is_number):
-                    scopes.add(scope)
-        return scopes
-
-    def _containers(self, own: Mapping[Path, int]) -> set[Path]:
-        """Return scopes with numbered children: lists, which run no code."""
-        paths = {*own, *self.layers.values()}
-        return {path[:-1] for path in paths if path[-1].isdigit()}
 
     def items(
         self, scope: Path, nodes: Sequence[Node], modules: set[Path]

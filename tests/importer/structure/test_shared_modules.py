@@ -52,7 +52,9 @@ def test_calls_with_other_operators_stay_one_call(tmp_path: Path) -> None:
     z = net.linear("block.up", y, 6, 12)
     z = net.linear("block.down", net.run("Sigmoid", "block_1", z), 12, 6)
     imported = check_import(tmp_path, net.model(z), net.feeds(2), flat=False)
-    assert imported.source.count("ops.relu") == imported.source.count("ops.sigmoid") == 1
+    assert (
+        imported.source.count("ops.relu") == imported.source.count("ops.sigmoid") == 1
+    )
 
 
 @pytest.mark.parametrize("has_activation", [False, True])

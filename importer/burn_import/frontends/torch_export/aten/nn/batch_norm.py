@@ -209,10 +209,8 @@ def instance_norm(
     if weight is None and bias is None:
         result = g.op("InstanceNorm", input, domain="burn", epsilon=float(eps))
     else:
-        operands = scale_and_bias(g, input, weight, bias)
-        result = g.op(
-            "InstanceNormalization", input, *operands, epsilon=float(eps)
-        )
+        scale, shift = scale_and_bias(g, input, weight, bias)
+        result = g.op("InstanceNormalization", input, scale, shift, epsilon=float(eps))
     if running_mean is None or running_var is None:
         return result
     axes = tuple(range(2, input.rank))

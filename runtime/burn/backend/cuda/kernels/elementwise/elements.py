@@ -179,18 +179,21 @@ def source(element: Element, dtypes: tuple[Any, ...], loop: Loop) -> str:
     out = STORED[element.dtype]
     parameters = [f"const {kind}* a{number}" for number, kind in enumerate(kinds)]
     body = [*reads, *printer.lines, f"out.at[k] = (R){result};"]
-    return _includes((*dtypes, element.dtype)) + _SOURCE.format(
-        threads=_THREADS,
-        parameters=", ".join([*parameters, f"{out}* y"]),
-        count=prod(loop.extents) // size,
-        indices=_indices(loop),
-        loads="\n".join(loads),
-        body="\n".join(f"        {line}" for line in body),
-    ).replace("SIZE", str(size)).replace("<R>", f"<{out}>").replace("(R)", f"({out})")
-
-
-def _includes(dtypes: tuple[Any, ...]) -> str:
-    return "#include <cuda_fp16.h>\n" + HEADER if np.float16 in dtypes else HEADER
+    code = (
+        _SOURCE.format(
+            threads=_THREADS,
+            parameters=", ".join([*parameters, f"{out}* y"]),
+            count=prod(loop.extents) // size,
+            indices=_indices(loop),
+            loads="\n".join(loads),
+            body="\n".join(f"        {line}" for line in body),
+        )
+        .replace("SIZE", str(size))
+        .replace("<R>", f"<{out}>")
+        .replace("(R)", f"({out})")
+    )
+    # Operands and result can be wider than what is computed between them.
+    return ("#include <cuda_fp16.h>\n" if "__half" in code else "") + HEADER + code
 
 
 def _indices(loop: Loop) -> str:

@@ -12,7 +12,7 @@ pytestmark = [
     pytest.mark.torch,
     pytest.mark.skipif(find_spec("torch") is None, reason="needs PyTorch"),
 ]
-#: Outcomes of a file that is not wrong: an exporter can refuse, and write invalid files.
+#: Outcomes of a file that is not wrong: exporters refuse, or write invalid files.
 EXPECTED = {"right", "exporter failed", "invalid file", "refused"}
 
 

@@ -1,0 +1,1 @@
+"""Modules for the quantizers that surround the layers of a quantized model."""
