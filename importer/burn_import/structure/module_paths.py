@@ -21,6 +21,7 @@ from burn_import.provenance.weight_owners import (
     is_dotted,
     original,
 )
+from burn_import.rewriting.arrays import same_view
 from burn_import.structure.layer_nouns import LayerNouns
 from burn_import.structure.listed_tensors import reader_of
 from burn_import.structure.numeric_segments import joined, without_false_lists
@@ -102,6 +103,7 @@ class _Placing:
         self.prefix = self._inlined_prefix() if is_body else ""
         self.above: Path = ()
         self.above = self._wrapper_path()
+        self.listed = self._listed_paths()
         self.homes = Homes(graph, self._layers(), self._exporter_scope)
         self.nouns = LayerNouns(graph)
         self._drop_functions()
@@ -193,7 +195,7 @@ class _Placing:
         keys = self._listed_keys()
         for node, _ in self._layers():
             named = self._dotted_path(node)
-            if named is None:
+            if named is None or self._tied_path(node) is not None:
                 continue
             own = {original(self.graph, n) for n in self.weights[id(node)].values()}
             if (
@@ -202,6 +204,12 @@ class _Placing:
                 or self.homes.borrows(node, named)
             ):
                 del self.weights[id(node)]
+
+    def _listed_paths(self) -> dict[Path, str]:
+        """Return the keys of all stored arrays that the file lists, by path."""
+        arrays = self.graph.constants
+        keys = [key for key in arrays.trained if key in arrays]
+        return {clean(key.removeprefix(self.prefix).split(".")): key for key in keys}
 
     def _listed_keys(self) -> dict[Path, set[str]]:
         """Return the keys of listed tensors that nodes read, by the module's path."""
@@ -237,8 +245,21 @@ class _Placing:
         named = self._dotted_path(node)
         if named is not None:
             self.dotted = True
-            return self.homes.own(node, named) or named
+            return self._tied_path(node) or self.homes.own(node, named) or named
         return None
+
+    def _tied_path(self, node: Node) -> Path | None:
+        """Return the scope of a layer if the file also lists its arrays under it.
+
+        The node reads other keys of the same arrays, as ``torch.export`` writes ties.
+        """
+        scope = self._exporter_scope(node)
+        arrays, listed = self.graph.constants, self.listed
+        for parameter, origin in self._origins(node).items():
+            key = listed.get((*scope, parameter))
+            if key is None or not same_view(arrays[key], arrays[origin]):
+                return None
+        return scope or None
 
     def _dotted_path(self, node: Node) -> Path | None:
         for name, origin in self._origins(node).items():
