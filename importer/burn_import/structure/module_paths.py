@@ -189,13 +189,14 @@ class _Placing:
         """Drop layer nodes that only apply a weight of another module.
 
         The owner is another layer, an author's module with submodules, or a layer
-        whose other parameters the model reads by themselves.
+        whose other parameters the model reads by themselves. A node in the scope of
+        another module, which has the weight as well, is that module's layer.
         """
         containers = self._paths_with_modules()
         keys = self._listed_keys()
         for node, _ in self._layers():
             named = self._dotted_path(node)
-            if named is None or self._tied_path(node) is not None:
+            if named is None:
                 continue
             own = {original(self.graph, n) for n in self.weights[id(node)].values()}
             if (
@@ -203,12 +204,28 @@ class _Placing:
                 or keys.get(named, own) > own
                 or self.homes.borrows(node, named)
             ):
-                del self.weights[id(node)]
+                scope = self._tied_scope(node, named)
+                if scope and scope not in containers:
+                    self._assign_path(node, scope)
+                else:
+                    del self.weights[id(node)]
+
+    def _tied_scope(self, node: Node, named: Path) -> Path:
+        """Return the scope of a node if the file lists its arrays there, else ().
+
+        The node reads other keys of the same arrays, as ``torch.export`` writes ties.
+        """
+        arrays, scope = self.graph.constants, self._exporter_scope(node)
+        is_tied = scope != named[: len(scope)] and all(
+            (key := self.listed.get((*scope, parameter))) is not None
+            and same_view(arrays[key], arrays[origin])
+            for parameter, origin in self._origins(node).items()
+        )
+        return scope if is_tied else ()
 
     def _listed_paths(self) -> dict[Path, str]:
         """Return the keys of all stored arrays that the file lists, by path."""
-        arrays = self.graph.constants
-        keys = [key for key in arrays.trained if key in arrays]
+        keys = filter(self.graph.constants.__contains__, self.graph.constants.trained)
         return {clean(key.removeprefix(self.prefix).split(".")): key for key in keys}
 
     def _listed_keys(self) -> dict[Path, set[str]]:
@@ -245,21 +262,8 @@ class _Placing:
         named = self._dotted_path(node)
         if named is not None:
             self.dotted = True
-            return self._tied_path(node) or self.homes.own(node, named) or named
+            return self.homes.own(node, named) or named
         return None
-
-    def _tied_path(self, node: Node) -> Path | None:
-        """Return the scope of a layer if the file also lists its arrays under it.
-
-        The node reads other keys of the same arrays, as ``torch.export`` writes ties.
-        """
-        scope = self._exporter_scope(node)
-        arrays, listed = self.graph.constants, self.listed
-        for parameter, origin in self._origins(node).items():
-            key = listed.get((*scope, parameter))
-            if key is None or not same_view(arrays[key], arrays[origin]):
-                return None
-        return scope or None
 
     def _dotted_path(self, node: Node) -> Path | None:
         for name, origin in self._origins(node).items():
