@@ -158,10 +158,13 @@ if TYPE_CHECKING:
         UpsamplingNearest2d as UpsamplingNearest2d,
     )
     from burn.nn.transformer import (
+        DecoderLayerCache as DecoderLayerCache,
+        KeyValueCache as KeyValueCache,
         MultiheadAttention as MultiheadAttention,
         PositionalEncoding as PositionalEncoding,
         RotaryEmbedding as RotaryEmbedding,
         Transformer as Transformer,
+        TransformerCache as TransformerCache,
         TransformerDecoder as TransformerDecoder,
         TransformerDecoderLayer as TransformerDecoderLayer,
         TransformerEncoder as TransformerEncoder,
@@ -296,10 +299,13 @@ else:
                 "UpsamplingNearest2d",
             ),
             "burn.nn.transformer": (
+                "DecoderLayerCache",
+                "KeyValueCache",
                 "MultiheadAttention",
                 "PositionalEncoding",
                 "RotaryEmbedding",
                 "Transformer",
+                "TransformerCache",
                 "TransformerDecoder",
                 "TransformerDecoderLayer",
                 "TransformerEncoder",
