@@ -15,6 +15,7 @@ from typing import Any
 
 from burn.nn.module import Module
 from burn.record.atomic import atomic_write
+from burn.train.anomaly import check_loss
 from burn.train.batches import arguments_of, sample_count
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
 from burn.train.loggers import FileLogger, Logger, Run
@@ -74,6 +75,8 @@ class Learner:
         checkpoints: which to keep besides the newest.
         stop: ends training early.
         loggers: get the values besides the files of the folder.
+        detect_anomaly: whether a loss that is NaN or infinite ends training at its
+            batch, with a ``FloatingPointError``. Otherwise a warning says so once.
         progress: whether to print a line for each epoch and a summary, with bars on a
             terminal where rich is installed. A logger such as
             :class:`~burn.train.Dashboard` replaces it.
@@ -88,9 +91,11 @@ class Learner:
         checkpoints: Strategy | None = None,
         stop: Patience | None = None,
         loggers: Sequence[Logger] = (),
+        detect_anomaly: bool = False,
         progress: bool = True,
     ) -> None:
         self.folder, self.step = Path(folder), step
+        self.detect_anomaly = detect_anomaly
         self._processes = Processes(step)
         self.metrics = [Loss()] if metrics is None else list(metrics)
         names = [metric.name for metric in self.metrics]
@@ -129,6 +134,7 @@ class Learner:
             ValueError: the folder has checkpoints and ``resume`` is False, a strategy
                 reads a value that is not computed, or no batch came.
             KeyboardInterrupt: Ctrl-C was pressed.
+            FloatingPointError: a loss is not finite, and ``detect_anomaly`` is set.
         """
         self._begin(train, resume)
         splits = ["train"] if valid is None else ["train", "valid"]
@@ -286,6 +292,8 @@ class Learner:
                 f"of epoch {epoch} ({split})"
             )
         output = call(*args, **kwargs)
+        if self.detect_anomaly and position[0] == "train":
+            check_loss(output, (args, kwargs), *position[1:])
         context = Batch(size, self._lr())
         updates = {each.name: each.update(output, context) for each in self.metrics}
         values = {name: value for name, value in updates.items() if value is not None}
