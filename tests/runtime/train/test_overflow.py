@@ -81,7 +81,7 @@ def test_an_anomaly_ends_training_at_its_batch(cause: str, tmp_path: Path) -> No
     message = r"batch 1 of epoch 3: the loss is (nan|inf); the batch has elements"
     if cause == "weights":
         for _, parameter in each.step.model.parameters():
-            parameter.set(parameter.value * np.float32(np.nan))
+            parameter.set(parameter.value * math.nan)
         message = "batch 1 of epoch 1: the loss is nan; the batch is finite"
     with pytest.raises(FloatingPointError, match=message):
         each.fit(batches, epochs=9)
