@@ -59,6 +59,11 @@ def _of_probabilities(
     smoothing: float,
     reduction: str,
 ) -> Tensor:
+    if target.shape == (shares.shape[0], *shares.shape[2:]):
+        raise ValueError(
+            f"expected classes as integers, or probabilities {list(shares.shape)}, got "
+            f"{target.dtype}{list(target.shape)}"
+        )
     check_same_shape(shares, target)
     check_reduction(reduction)
     if smoothing:

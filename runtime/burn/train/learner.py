@@ -20,6 +20,7 @@ from burn.train.batches import arguments_of, sample_count
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
 from burn.train.loggers import FileLogger, Logger, Run
 from burn.train.metrics import Batch, Loss, Metric
+from burn.train.metrics.metric import distinct
 from burn.train.processes import Processes
 from burn.train.progress import create_progress_logger
 from burn.train.step import Step
@@ -97,10 +98,7 @@ class Learner:
         self.folder, self.step = Path(folder), step
         self.detect_anomaly = detect_anomaly
         self._processes = Processes(step)
-        self.metrics = [Loss()] if metrics is None else list(metrics)
-        names = [metric.name for metric in self.metrics]
-        if len(set(names)) != len(names):
-            raise ValueError(f"expected metrics of different names, got {names}")
+        self.metrics = distinct([Loss()] if metrics is None else metrics)
         self.checkpoints = checkpoints or KeepLast(1)
         self.stop = stop
         self.loggers: list[Logger] = []

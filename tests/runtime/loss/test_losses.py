@@ -153,6 +153,7 @@ def test_ctc_without_an_alignment_is_infinite() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda x: loss.cross_entropy(x, x[:, 0]), "expected classes as integers"),
         (lambda x: loss.mse_loss(x, x[0]), r"expected a target of shape \[2, 3\]"),
         (lambda x: loss.l1_loss(x, x, reduction="median"), "'mean', got 'median'"),
         (lambda x: loss.cross_entropy(x, burn.tensor([1])), r"classes of shape \[2\]"),

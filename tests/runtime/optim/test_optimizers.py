@@ -162,6 +162,8 @@ def test_groups_have_options_of_their_own() -> None:
     ("options", "message"),
     [
         ({"lr": -0.1}, "expected lr >= 0, got -0.1"),
+        ({"lr": 0.1, "clip_norm": 0.0}, "expected clip_norm > 0, got 0.0"),
+        ({"lr": 0.1, "clip_value": -1.0}, "expected clip_value > 0, got -1.0"),
         ({"lr": 0.1, "groups": {"conv.*": {}}}, "'conv.*'; there are 0.weight"),
         ({"lr": 0.1, "groups": {"0.*": {"rate": 1}}}, r"got \['rate'\]"),
         ({"lr": 0.1, "betas": (0.9, 1.0)}, "expected betas in"),

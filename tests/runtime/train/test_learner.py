@@ -210,3 +210,13 @@ def test_a_process_that_ends_leaves_a_checkpoint(tmp_path: Path, number: int) ->
         epoch = max(each.stored())
         each.fit(Shuffled(), epochs=epoch, resume=True)
         assert len(each.history) == epoch
+
+
+def test_a_function_is_no_step_and_a_name_no_metric(tmp_path: Path) -> None:
+    function: Any = ops.relu
+    with pytest.raises(TypeError, match="expected a step that train.step returns"):
+        train.Learner(tmp_path, function)
+    with pytest.raises(TypeError, match=r"as Accuracy\(\), got 'accuracy'"):
+        learner(tmp_path, metrics=["accuracy"])
+    with pytest.raises(ValueError, match="different names"):
+        learner(tmp_path, metrics=[Loss(), Loss()])
