@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         ConvTranspose1d as ConvTranspose1d,
         ConvTranspose2d as ConvTranspose2d,
         ConvTranspose3d as ConvTranspose3d,
+        DeformConv2d as DeformConv2d,
     )
     from burn.nn.distances import (
         CosineSimilarity as CosineSimilarity,
@@ -221,6 +222,7 @@ else:
                 "ConvTranspose1d",
                 "ConvTranspose2d",
                 "ConvTranspose3d",
+                "DeformConv2d",
             ),
             "burn.nn.distances": ("CosineSimilarity", "PairwiseDistance"),
             "burn.nn.embedding": ("Embedding", "EmbeddingBag"),

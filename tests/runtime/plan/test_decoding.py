@@ -84,9 +84,9 @@ def test_steps_of_layers_with_caches_are_fused(padding: bool) -> None:
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
     model = nn.TransformerEncoder(layer, 2)
     x, hidden = normal(2, BEFORE + 1, 16), np.arange(BEFORE) < np.array([[0], [2]])
-    mask = [burn.tensor(hidden)] if padding else [None]
+    mask = burn.tensor(hidden) if padding else None
     cache = model.new_cache(CAPACITY, 2, padding=padding)
-    model(burn.tensor(x[:, :BEFORE]), None, *mask, is_causal=True, cache=cache)
+    model(burn.tensor(x[:, :BEFORE]), None, mask, is_causal=True, cache=cache)
     started = [box.value for _, box in cache.boxes()]
     new = burn.tensor(x[:, BEFORE:].copy())
     expected = model(new, is_causal=True, cache=cache).numpy()
