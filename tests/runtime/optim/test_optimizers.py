@@ -158,6 +158,13 @@ def test_groups_have_options_of_their_own() -> None:
         np.testing.assert_array_equal(after[name], before[name])
 
 
+def test_a_closure_returns_the_loss() -> None:
+    box = burn.Parameter(burn.tensor(np.ones(2), Autodiff(Cpu())))
+    opt, closure = optim.LBFGS({"x": box}, lr=0.5), lambda: ((box**2).sum(), 1)
+    with pytest.raises(TypeError, match="closure that returns the loss, got tuple"):
+        opt.step(closure)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
