@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import burn
-from burn import Autodiff, Cpu, Tensor, dtypes, nn
+from burn import Autodiff, Cpu, Tensor, dtypes, nn, optim, train
 from burn.box import Parameter
 from burn.ops.caches import update_slice
 from tests.runtime.gradcheck import check_gradient
@@ -222,6 +222,40 @@ def test_gradients_reach_the_keys_of_the_same_call() -> None:
     assert actual.keys() == expected.keys()
     for name, gradient in expected.items():
         assert_equal(actual[name].numpy(), gradient)
+
+
+def losses_by_segment(recomputed: str, compiled: bool) -> list[float]:
+    """Train on sequences by segments, whose keys the next segments see."""
+    nn.init.seed(0)
+    layer = nn.TransformerEncoderLayer(WIDTH, 2, 16, dropout=0.0, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2)
+    if recomputed == "layers":
+        nn.checkpoint(model, "layers.*")
+    is_balanced = recomputed == "balanced"
+    model.to(Autodiff(Cpu(), checkpointing="balanced" if is_balanced else "none"))
+    cache = model.new_cache(CAPACITY, BATCH)
+
+    @train.step(model, optim.SGD(model, lr=0.1), compiled=compiled)
+    def step(x: Tensor) -> Tensor:
+        return ((model(x, is_causal=True, cache=cache) - x) ** 2).mean()
+
+    losses = []
+    for _ in range(3):
+        losses += [
+            step(part).item() for part in chunks(normal(BATCH, LENGTH, WIDTH))[1:]
+        ]
+        cache.reset()
+    assert step.notes == []
+    return losses
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("recomputed", ["", "layers", "balanced"])
+def test_training_by_segments(recomputed: str, compiled: bool) -> None:
+    expected = losses_by_segment("", compiled=False)
+    assert expected[-1] < 0.7 * expected[0]
+    actual = losses_by_segment(recomputed, compiled)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
 @pytest.mark.parametrize("start", [-1, 0, 2, 7])
