@@ -10,7 +10,7 @@ from burn.ops.support import Array
 from burn.primitive import primitive
 
 
-@primitive(removable=True, infallible=True)
+@primitive(removable=True, infallible=True, autocast="keep")
 def update_slice(x: Array, update: Array, start: Array, *, axis: int = -2) -> Array:
     """Return ``x`` with entries from ``start`` along ``axis`` replaced by ``update``.
 

@@ -190,6 +190,24 @@ def test_decoders_project_the_memory_once(compiled: bool) -> None:
         cache.reset()
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_mixed_precision(precision: Any, compiled: bool) -> None:
+    layer = nn.TransformerDecoderLayer(WIDTH, 2, 16, batch_first=True)
+    model, x = nn.TransformerDecoder(layer, 2), normal(BATCH, LENGTH, WIDTH)
+    memory = normal(BATCH, 4, WIDTH, seed=1)
+    with nn.autocast(precision):
+        expected = model(x, memory, tgt_is_causal=True)
+        cache = model.new_cache(memory, CAPACITY)
+
+        def advance(part: Tensor) -> Tensor:
+            return model(part, None, tgt_is_causal=True, cache=cache)
+
+        run: Any = burn.compile(advance) if compiled else advance
+        outs = joined([run(part) for part in chunks(x)])
+    np.testing.assert_allclose(outs, expected.numpy(), rtol=2e-2, atol=2e-2)
+
+
 @pytest.mark.parametrize("interleaved", [False, True])
 def test_positions_at_a_tensor(interleaved: bool) -> None:
     rotary = nn.RotaryEmbedding(WIDTH, 16, interleaved=interleaved)
