@@ -154,6 +154,14 @@ class Learner:
                 self._log_message(f"ended early: {self.stop.reason(self.history)}")
         return Result(self.step.model.valid(), list(self.history))
 
+    def evaluate(self, batches: Iterable[Any]) -> dict[str, float]:
+        """Return the metrics of ``batches``, as those of :meth:`fit`, without logs."""
+        self._reset_metrics({})
+        for number, batch in enumerate(batches, 1):
+            self._run_batch(self.step.evaluate, batch, ("test", 0, number))
+        self._merge_metrics()
+        return {metric.name: metric.compute() for metric in self.metrics}
+
     def _train_and_validate(
         self, train: Iterable[Any], valid: Iterable[Any] | None
     ) -> dict[str, float]:
@@ -239,7 +247,9 @@ class Learner:
         self._reset_metrics(self._partial.get("metrics", {}) if is_training else {})
         epoch, count = len(self.history) + 1, done
         for count, batch in enumerate(batches, done + 1):
-            self._run_batch(call, batch, (split, epoch, count))
+            context, values = self._run_batch(call, batch, (split, epoch, count))
+            for logger in self.loggers:
+                logger.log_batch(split, epoch, count, context, values)
             if is_training:  # each process has as many batches of this split
                 self._partial = {"batches": count}
                 self._interrupted = self._processes.any(self._interrupted)
@@ -279,8 +289,8 @@ class Learner:
 
     def _run_batch(
         self, call: Callable[..., Any], batch: Any, position: tuple[str, int, int]
-    ) -> None:
-        """Run a batch and log it; ``position`` is its split, epoch and number."""
+    ) -> tuple[Batch, dict[str, float]]:
+        """Return the metrics of a batch; ``position`` is its split, epoch, number."""
         args, kwargs = arguments_of(batch)
         size = sample_count((args, kwargs))
         if size == 0:
@@ -294,9 +304,7 @@ class Learner:
             check_loss(output, (args, kwargs), *position[1:])
         context = Batch(size, self._lr())
         updates = {each.name: each.update(output, context) for each in self.metrics}
-        values = {name: value for name, value in updates.items() if value is not None}
-        for logger in self.loggers:
-            logger.log_batch(*position, context, values)
+        return context, {k: value for k, value in updates.items() if value is not None}
 
     def _log_message(self, message: str) -> None:
         for logger in self.loggers:
@@ -330,11 +338,9 @@ class Learner:
                 old.unlink()
         numbers = ", ".join(map(str, sorted(self.stored())))
         self._log_message(f"epoch {epoch}: kept checkpoints of epochs {numbers}")
-        lines = (
-            json.dumps({"epoch": i, **values}) + "\n"
-            for i, values in enumerate(self.history, 1)
-        )
-        atomic_write(self.folder / "epochs.jsonl", "".join(lines).encode())
+        rows = ({"epoch": i, **values} for i, values in enumerate(self.history, 1))
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        atomic_write(self.folder / "epochs.jsonl", lines.encode())
 
     @property
     def _interrupted_path(self) -> Path:

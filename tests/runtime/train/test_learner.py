@@ -220,3 +220,17 @@ def test_a_function_is_no_step_and_a_name_no_metric(tmp_path: Path) -> None:
         learner(tmp_path, metrics=["accuracy"])
     with pytest.raises(ValueError, match="different names"):
         learner(tmp_path, metrics=[Loss(), Loss()])
+
+
+def test_metrics_of_other_batches(tmp_path: Path) -> None:
+    each, batches = learner(tmp_path, progress=False), list(Shuffled())
+    history = each.fit(batches, batches, epochs=2).history
+    files = sorted(path.name for path in tmp_path.rglob("*"))
+    before = {k: v.numpy() for k, v in each.step.model.state_dict().items()}
+    values = each.evaluate(batches)
+    assert values == {
+        name: history[-1][f"valid/{name}"] for name in ("loss", "accuracy", "lr")
+    }
+    for key, value in each.step.model.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), before[key])
+    assert sorted(path.name for path in tmp_path.rglob("*")) == files
