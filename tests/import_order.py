@@ -73,7 +73,7 @@ ORDER = {
         "train/metrics/__init__",
         "train/strategy train/loggers",
         "train/summary",
-        "train/progress train/processes train/batches",
+        "train/progress train/processes train/batches train/anomaly",
         "train/dashboard/state train/dashboard/viewer",
         "train/dashboard",
         "train/dashboard/__init__",

@@ -244,6 +244,10 @@ def test_a_loop_over_a_named_extent_is_refused(tmp_path: Path) -> None:
     x = np.ones((3, 2), np.float32)
     with pytest.raises(ExportError, match="other operations"):
         export_onnx(looped, x, tmp_path / "a.onnx", dynamic={"x": {0: "rows"}})
+    unnamed: Any
+    for unnamed in (["x"], {"x": [0]}):
+        with pytest.raises(TypeError, match=r"expected dynamic=\{'x': \{0: 'batch'\}"):
+            export_onnx(looped, x, tmp_path / "a.onnx", dynamic=unnamed)
     export_onnx(looped, x, tmp_path / "a.onnx")
 
 

@@ -129,7 +129,9 @@ def test_wrong_shapes_and_existing_files_are_refused(tmp_path: Path) -> None:
     weights = {k: v.astype(np.float32) for k, v in trained(DIGITS).items()}
     key = next(iter(weights))
     output = tmp_path / "out.onnx"
-    with pytest.raises(ExportError, match=rf"{key}: expected .*, got \[2\]"):
+    with pytest.raises(
+        ExportError, match=rf"{key}: expected .*, got \[2\].*export_onnx"
+    ):
         update_onnx(DIGITS, {**weights, key: np.ones(2, np.float32)}, output)
     output.write_bytes(b"mine")
     with pytest.raises(OutputRefused):

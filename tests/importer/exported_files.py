@@ -162,16 +162,17 @@ TABLE = "data/weights/model_weights_config.json"
 
 
 def table(weights: Mapping[str, Array]) -> dict[str, Any]:
-    """Return what an archive says of its weights."""
+    """Return what an archive says of its weights; equal objects are tied."""
+    numbers = {id(array): number for number, array in enumerate(weights.values())}
     return {
         "config": {
             path: {
-                "path_name": f"weight_{number}",
+                "path_name": f"weight_{numbers[id(array)]}",
                 "is_param": True,
                 "use_pickle": False,
                 "tensor_meta": meta(str(array.dtype), array.shape),
             }
-            for number, (path, array) in enumerate(weights.items())
+            for path, array in weights.items()
         }
     }
 

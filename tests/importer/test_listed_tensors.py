@@ -164,6 +164,43 @@ def test_a_parametrization_reads_the_original_beside_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(result(model), expected, rtol=1e-6)
 
 
+def test_a_tied_layer_that_reads_the_key_of_a_module_without_a_call(
+    tmp_path: Path,
+) -> None:
+    """The weight of ``head`` is joined with another one, so that it is no layer."""
+    table = drawn(5, 3)
+    weights = {"inner.words.weight": table, "head.weight": table, "head.bias": drawn(7)}
+    weights["more"] = drawn(3, 2)
+    words = f"{INNER};L__words,inner.words,Embedding"
+    parts = {"as_tensors": [{"name": "t"}, {"name": "p_more"}]}
+    nodes = [
+        call(
+            "aten.embedding.default",
+            "a",
+            words,
+            weight=ref("p_head_weight"),
+            indices=ref("x"),
+        ),
+        call("aten.tanh.default", "b", INNER, self=ref("a")),
+        call("aten.t.default", "t", self=ref("p_head_weight")),
+        call("aten.cat.default", "w", tensors=parts, dim={"as_int": 1}),
+        call("aten.matmul.default", "c", self=ref("b"), other=ref("w")),
+        times("y", "c", "p_head_bias", operator="aten.add.Tensor"),
+    ]
+    shapes = {"a": [4, 3], "b": [4, 3], "t": [3, 5], "w": [3, 7], "c": [4, 7]}
+    values = {name: meta("float32", shape) for name, shape in shapes.items()}
+    values["y"] = values["c"]
+    content = program({"x": meta("int64", [4])}, weights, nodes, values, ["y"])
+    model: Any = load(saved(tmp_path, content, weights))
+    assert sorted(model.state_dict()) == sorted(weights)
+    assert isinstance(model.inner.words, nn.Embedding)
+    assert model.inner.words.weight is model.head.weight
+    ids = np.array([4, 0, 2, 4])
+    joined = np.concatenate([table.T, weights["more"]], 1)
+    expected = np.tanh(table[ids]) @ joined + weights["head.bias"]
+    np.testing.assert_allclose(model(burn.tensor(ids)).numpy(), expected, rtol=1e-5)
+
+
 @pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
 def test_norms_without_weights_have_none(norm: str, tmp_path: Path) -> None:
     shape: dict[str, Any] = {"normalized_shape": {"as_ints": [3]}}

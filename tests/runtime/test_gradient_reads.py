@@ -9,6 +9,7 @@ import pytest
 
 import burn
 from burn import Autodiff, Cpu, ops
+from burn.ops.caches import update_slice
 from burn.primitive import Primitive, primitives
 
 Array = np.ndarray[Any, Any]
@@ -49,6 +50,7 @@ CASES: dict[str, Case] = {
     "getitem": (((3, 4),), lambda x: x[INDEX, 1:]),
     "slice": (((3, 4),), lambda x: ops.slice(x, [1, 0], [3, 4], None, [1, 2])),
     "take": (((4, 3),), lambda x: ops.take(x, INDEX)),
+    "update_slice": (((5, 3), (2, 3)), lambda x, y: update_slice(x, y, INDEX[:1])),
     "gather_nd": (((4, 3),), lambda x: ops.gather_nd(x, ops.unsqueeze(INDEX, 1))),
     "pad": (((2, 3), ()), lambda x, y: ops.pad(x, [1, 0, 0, 2], y)),
     "tile": (((2, 3),), lambda x: ops.tile(x, (2, 1, 3))),

@@ -157,8 +157,12 @@ def named_axes(
     """Return the named dimensions by (input, axis).
 
     Raises:
+        TypeError: axes have no names, as in PyTorch's ``{"x": [0]}``.
         ValueError: an input or axis does not exist, or a dimension has two sizes.
     """
+    given = [dynamic, *dynamic.values()] if isinstance(dynamic, Mapping) else [dynamic]
+    if not all(isinstance(each, Mapping) for each in given):
+        raise TypeError(f"expected dynamic={{'x': {{0: 'batch'}}}}, got {dynamic!r}")
     axes: dict[tuple[int, int], str] = {}
     sizes: dict[str, int] = {}
     for name, extents in dynamic.items():

@@ -114,7 +114,10 @@ def _check_shapes(keys: Mapping[str, Array], arrays: Mapping[str, Array]) -> Non
         if name in keys and array.shape != keys[name].shape
     ]
     if wrong:
-        raise ExportError("weights of other shapes: " + "; ".join(wrong))
+        raise ExportError(
+            f"weights of other shapes: {'; '.join(wrong)}. The program of the file is "
+            "for its own shapes; write a model with other layers by export_onnx"
+        )
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:

@@ -21,6 +21,7 @@ from burn_import.provenance.weight_owners import (
     is_dotted,
     original,
 )
+from burn_import.rewriting.arrays import same_view
 from burn_import.structure.layer_nouns import LayerNouns
 from burn_import.structure.listed_tensors import reader_of
 from burn_import.structure.numeric_segments import joined, without_false_lists
@@ -104,6 +105,7 @@ class _Placing:
         self.prefix = self._inlined_prefix() if is_body else ""
         self.above: Path = ()
         self.above = self._wrapper_path()
+        self.listed = self._listed_paths()
         self.homes = Homes(graph, self._layers(), self._exporter_scope)
         self.nouns = LayerNouns(graph)
         self._drop_functions()
@@ -189,7 +191,8 @@ class _Placing:
         """Drop layer nodes that only apply a weight of another module.
 
         The owner is another layer, an author's module with submodules, or a layer
-        whose other parameters the model reads by themselves.
+        whose other parameters the model reads by themselves. A node in the scope of
+        another module, which has the weight as well, is that module's layer.
         """
         containers = self._paths_with_modules()
         keys = self._listed_keys()
@@ -203,7 +206,29 @@ class _Placing:
                 or keys.get(named, own) > own
                 or self.homes.borrows(node, named)
             ):
-                del self.weights[id(node)]
+                scope = self._tied_scope(node, named)
+                if scope and scope not in containers:
+                    self._assign_path(node, scope)
+                else:
+                    del self.weights[id(node)]
+
+    def _tied_scope(self, node: Node, named: Path) -> Path:
+        """Return the scope of a node if the file lists its arrays there, else ().
+
+        The node reads other keys of the same arrays, as ``torch.export`` writes ties.
+        """
+        arrays, scope = self.graph.constants, self._exporter_scope(node)
+        is_tied = scope != named[: len(scope)] and all(
+            (key := self.listed.get((*scope, parameter))) is not None
+            and same_view(arrays[key], arrays[origin])
+            for parameter, origin in self._origins(node).items()
+        )
+        return scope if is_tied else ()
+
+    def _listed_paths(self) -> dict[Path, str]:
+        """Return the keys of all stored arrays that the file lists, by path."""
+        keys = filter(self.graph.constants.__contains__, self.graph.constants.trained)
+        return {clean(key.removeprefix(self.prefix).split(".")): key for key in keys}
 
     def _listed_keys(self) -> dict[Path, set[str]]:
         """Return the keys of listed tensors that nodes read, by the module's path."""

@@ -28,7 +28,8 @@ class Loader:
     Args:
         dataset: anything with a length and items by index.
         batch: how many items a batch has. The last one has what remains.
-        shuffle: the seed of the order, which differs in each epoch; None keeps it.
+        shuffle: the seed of the order, which differs in each epoch; None keeps it. True
+            is the seed 0, False is None.
         collate: makes a batch of a list of items, in the worker; by default
             :func:`~burn.data.stack`.
         workers: how many processes read ahead; with 0 this one reads.
@@ -55,6 +56,8 @@ class Loader:
         rank: int = 0,
         ranks: int = 1,
     ) -> None:
+        if isinstance(shuffle, bool):
+            shuffle = 0 if shuffle else None
         self.dataset, self.batch, self.shuffle = dataset, batch, shuffle
         self.workers, self.drop_last, self.backend = workers, drop_last, backend
         self.rank, self.ranks = rank, ranks

@@ -23,8 +23,7 @@ def cross_entropy(
     is spread over all classes.
 
     Raises:
-        ValueError: shapes do not fit, there is no such reduction, or the smoothing is
-            not in [0, 1].
+        ValueError, IndexError: as in :func:`nll_loss`; the smoothing is not in [0, 1].
     """
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"expected label_smoothing in [0, 1], got {label_smoothing}")
@@ -59,6 +58,11 @@ def _of_probabilities(
     smoothing: float,
     reduction: str,
 ) -> Tensor:
+    if target.shape == (shares.shape[0], *shares.shape[2:]):
+        raise ValueError(
+            f"expected classes as integers, or probabilities {list(shares.shape)}, got "
+            f"{target.dtype}{list(target.shape)}"
+        )
     check_same_shape(shares, target)
     check_reduction(reduction)
     if smoothing:
@@ -87,6 +91,7 @@ def nll_loss(
 
     Raises:
         ValueError: shapes do not fit, or there is no such reduction.
+        IndexError: a class is below 0 or not below C, and not ``ignore_index``.
     """
     expected = (log_probs.shape[0], *log_probs.shape[2:])
     if tuple(target.shape) != expected:
@@ -94,9 +99,21 @@ def nll_loss(
             f"expected classes of shape {list(expected)} for scores of shape "
             f"{list(log_probs.shape)}, got {list(target.shape)}"
         )
-    return ops.nll_loss(
-        log_probs, target, weight, ignore_index=ignore_index, reduction=reduction
-    )
+    classes = log_probs.shape[1]
+    kept = ops.not_equal(target, ignore_index)
+    # Negative indices count from the end: they are errors, as those above the classes.
+    is_negative = ops.logical_and(kept, target < 0)
+    try:
+        return ops.nll_loss(
+            *(log_probs, ops.where(is_negative, classes, target), weight),
+            ignore_index=ignore_index,
+            reduction=reduction,
+        )
+    except IndexError as error:
+        raise IndexError(
+            f"expected classes from 0 to {classes - 1}, or ignore_index="
+            f"{ignore_index}: {error}"
+        ) from error
 
 
 def binary_cross_entropy_with_logits(

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         ConvTranspose1d as ConvTranspose1d,
         ConvTranspose2d as ConvTranspose2d,
         ConvTranspose3d as ConvTranspose3d,
+        DeformConv2d as DeformConv2d,
     )
     from burn.nn.distances import (
         CosineSimilarity as CosineSimilarity,
@@ -158,10 +159,13 @@ if TYPE_CHECKING:
         UpsamplingNearest2d as UpsamplingNearest2d,
     )
     from burn.nn.transformer import (
+        DecoderLayerCache as DecoderLayerCache,
+        KeyValueCache as KeyValueCache,
         MultiheadAttention as MultiheadAttention,
         PositionalEncoding as PositionalEncoding,
         RotaryEmbedding as RotaryEmbedding,
         Transformer as Transformer,
+        TransformerCache as TransformerCache,
         TransformerDecoder as TransformerDecoder,
         TransformerDecoderLayer as TransformerDecoderLayer,
         TransformerEncoder as TransformerEncoder,
@@ -218,6 +222,7 @@ else:
                 "ConvTranspose1d",
                 "ConvTranspose2d",
                 "ConvTranspose3d",
+                "DeformConv2d",
             ),
             "burn.nn.distances": ("CosineSimilarity", "PairwiseDistance"),
             "burn.nn.embedding": ("Embedding", "EmbeddingBag"),
@@ -296,10 +301,13 @@ else:
                 "UpsamplingNearest2d",
             ),
             "burn.nn.transformer": (
+                "DecoderLayerCache",
+                "KeyValueCache",
                 "MultiheadAttention",
                 "PositionalEncoding",
                 "RotaryEmbedding",
                 "Transformer",
+                "TransformerCache",
                 "TransformerDecoder",
                 "TransformerDecoderLayer",
                 "TransformerEncoder",

@@ -53,7 +53,9 @@ class _Layer(Module):
         return ", ".join([*shown, f"bias={self.bias is not None}"])
 
 
-class _Conv(_Layer):
+class _Windowed(_Layer):
+    """The base class of convolutions that are not transposed."""
+
     def __init__(
         self,
         in_channels: int,
@@ -68,6 +70,8 @@ class _Conv(_Layer):
         super().__init__(in_channels, out_channels, kernel_size, groups, bias, False)
         self.stride, self.padding, self.dilation = stride, padding, dilation
 
+
+class _Conv(_Windowed):
     def __call__(self, x: Tensor) -> Tensor:
         return ops.conv(
             x,
@@ -105,6 +109,46 @@ class Conv3d(_Conv):
     """
 
     rank = 3
+
+
+class DeformConv2d(_Windowed):
+    """The deformable convolution of [N, C, H, W] (J. Dai et al., 2017).
+
+    Names and keys are those of ``torchvision.ops.DeformConv2d``.
+    """
+
+    rank = 2
+
+    def __call__(self, x: Tensor, offset: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Return [N, O, *count], computed from displaced positions of the windows.
+
+        ``offset`` is [N, 2 G KH KW, *count]: rows and columns of each kernel position,
+        for each of G equal parts of the channels. ``mask`` [N, G KH KW, *count]
+        multiplies what is read.
+
+        Raises:
+            ValueError: the shape of the offsets or of the mask is another one.
+        """
+        positions = prod(self.kernel_size)
+        groups, rest = divmod(offset.shape[1], 2 * positions)
+        if rest or not groups or x.shape[1] % groups:
+            raise ValueError(
+                f"expected {2 * positions} channels of offsets, or a multiple that "
+                f"divides {x.shape[1]} channels, got {offset.shape[1]}"
+            )
+        if mask is not None and mask.shape[1] != groups * positions:
+            raise ValueError(
+                f"expected {groups * positions} channels of the mask, "
+                f"got {mask.shape[1]}"
+            )
+        return ops.deform_conv(
+            *(x, self.weight, offset, self.bias, mask),
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            groups=self.groups,
+            offset_groups=groups,
+        )
 
 
 class _ConvTranspose(_Layer):

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from burn import ops
+from burn import dtypes, ops
 from burn.box import Parameter
 from burn.nn import init
 from burn.nn.module import Module
@@ -41,6 +41,8 @@ class Embedding(Module):
         self.weight = Parameter(init.normal(shape, zero_row=padding_idx))
 
     def __call__(self, indices: Tensor) -> Tensor:
+        if dtypes.is_float(indices.dtype):
+            raise TypeError(f"expected integers as indices, got {indices.dtype}")
         if self.padding_idx is None and not self.scale_grad_by_freq:
             return ops.take(self.weight, indices, 0)
         return ops.embedding(

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 _NUMBERED = re.compile(r"(\w+)\{(\d+)\}")
 
 
+def _refuse_call(self: Any, *args: Any, **kwargs: Any) -> None:
+    raise TypeError(
+        f"{type(self).__name__} has no __call__: rename forward to __call__"
+    )
+
+
 class Module:
     """The base class of models. Fields that are boxes or modules are its state.
 
@@ -43,6 +49,13 @@ class Module:
 
     def __init__(self) -> None:
         """Do nothing; defined so that subclasses can call it."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Make a call of a class that has PyTorch's ``forward`` say what is missing."""
+        super().__init_subclass__(**options)
+        is_callable = any("__call__" in vars(base) for base in cls.__mro__)
+        if "forward" in vars(cls) and not is_callable:
+            cls.__call__ = _refuse_call  # type: ignore[method-assign]
 
     if not TYPE_CHECKING:  # a type checker would take any name for a field
 

@@ -2,11 +2,15 @@
 
 from typing import Any
 
+from burn.ops.activation import clip
+from burn.ops.creation import arange, zeros_like
+from burn.ops.indexing import getitem, take
+from burn.ops.shape import reshape
 from burn.ops.support import Array
 from burn.primitive import primitive
 
 
-@primitive(removable=True, infallible=True)
+@primitive(removable=True, infallible=True, autocast="keep")
 def update_slice(x: Array, update: Array, start: Array, *, axis: int = -2) -> Array:
     """Return ``x`` with entries from ``start`` along ``axis`` replaced by ``update``.
 
@@ -20,7 +24,21 @@ def update_slice(x: Array, update: Array, start: Array, *, axis: int = -2) -> Ar
     return out
 
 
-update_slice.no_gradient("caches are written without gradients")
+@update_slice.vjp_reading({1: (2,), 0: (2,)})
+def _(
+    grad: Any, out: Any, x: Any, update: Any, start: Any, *, axis: int = -2
+) -> tuple[Any, ...]:
+    count = update.shape[axis]
+
+    def kept() -> Any:
+        part = getitem(grad, (slice(None),) * (axis % len(x.shape)) + (slice(count),))
+        return update_slice(grad, zeros_like(part), start, axis=axis)
+
+    def written() -> Any:
+        first = clip(reshape(start, ()), 0, x.shape[axis] - count)
+        return take(grad, first + arange(count), axis)
+
+    return kept, written, None
 
 
 def write_slice(x: Array, update: Array, start: Array, axis: int) -> None:

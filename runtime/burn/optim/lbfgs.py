@@ -109,6 +109,9 @@ class LBFGS:
     def _evaluate(self, closure: Loss) -> tuple[Tensor, Tensor]:
         """Return the loss, and all gradients in one vector."""
         loss = closure()
+        if not isinstance(loss, Tensor):
+            kind = type(loss).__name__
+            raise TypeError(f"expected a closure that returns the loss, got {kind}")
         gradients = loss.backward()
         parts = [
             (

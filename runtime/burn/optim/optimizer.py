@@ -81,6 +81,9 @@ class Optimizer(Stateful):
     ) -> None:
         chosen = tracked(parameters)
         self._module = parameters if isinstance(parameters, Module) else None
+        for name, limit in (("clip_norm", clip_norm), ("clip_value", clip_value)):
+            if limit is not None and not limit > 0.0:
+                raise ValueError(f"expected {name} > 0, got {limit}")
         self.clip_norm, self.clip_value = clip_norm, clip_value
         self.groups = [*make_groups(chosen, options, groups or {})]
         for group in self.groups:

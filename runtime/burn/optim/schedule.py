@@ -79,6 +79,12 @@ def _share(step: Tensor, steps: float) -> Tensor:
     return ops.minimum(step / float(max(steps, 1e-12)), 1.0)
 
 
+def _check_least(least: float, **numbers: float) -> None:
+    for name, number in numbers.items():
+        if not number >= least:
+            raise ValueError(f"expected {name} >= {least}, got {number}")
+
+
 def constant(optimizer: Any, factor: float = 1.0, steps: int = 0) -> Schedule:
     """Return a schedule with ``factor`` times the rate for ``steps``, as
     ``ConstantLR``.
@@ -92,12 +98,14 @@ def linear(
     optimizer: Any, steps: int, start: float = 1.0, end: float = 0.0
 ) -> Schedule:
     """Return a linear schedule from factor ``start`` to ``end``, as ``LinearLR``."""
+    _check_least(1, steps=steps)
     return _factor(optimizer, lambda step: start + (end - start) * _share(step, steps))
 
 
 def warmup(optimizer: Any, steps: int, start: float = 0.0) -> Schedule:
     """Return a linear schedule from ``start`` times the initial rate to all of it."""
-    return linear(optimizer, steps, start, 1.0)
+    _check_least(0, steps=steps)
+    return linear(optimizer, steps, start, 1.0) if steps else constant(optimizer)
 
 
 def cosine(
@@ -106,14 +114,17 @@ def cosine(
     """Return a cosine schedule down to ``eta_min`` at ``steps``, as
     ``CosineAnnealingLR``.
 
-    In the first ``warmup`` steps the rate rises linearly from 0. After ``steps`` it is
-    constant.
+    In the first ``warmup`` steps, of ``steps``, the rate rises linearly from 0. After
+    ``steps`` it is constant.
+
+    Raises:
+        ValueError: all steps are for warmup.
     """
+    _check_least(0, warmup=warmup)
+    _check_least(warmup + 1, steps=steps)
 
     def shape(step: Tensor, initial: Tensor) -> Tensor:
-        share = ops.clip(
-            (step - float(warmup)) / float(max(steps - warmup, 1)), 0.0, 1.0
-        )
+        share = ops.clip((step - float(warmup)) / float(steps - warmup), 0.0, 1.0)
         rate = eta_min + (initial - eta_min) * (1.0 + ops.cos(share * math.pi)) * 0.5
         if not warmup:
             return rate
@@ -126,6 +137,7 @@ def exponential(optimizer: Any, gamma: float) -> Schedule:
     """Return a schedule that multiplies by ``gamma`` each step, as
     ``ExponentialLR``.
     """
+    _check_least(0, gamma=gamma)
     return _factor(optimizer, lambda step: ops.pow(gamma, step))
 
 
@@ -133,6 +145,8 @@ def step(optimizer: Any, step_size: int, gamma: float = 0.1) -> Schedule:
     """Return a schedule that multiplies by ``gamma`` every ``step_size``, as
     ``StepLR``.
     """
+    _check_least(1, step_size=step_size)
+    _check_least(0, gamma=gamma)
     return _factor(
         optimizer, lambda step: ops.pow(gamma, ops.floor(step / float(step_size)))
     )
@@ -144,6 +158,7 @@ def multistep(
     """Return a schedule that multiplies by ``gamma`` at milestones, as
     ``MultiStepLR``.
     """
+    _check_least(0, gamma=gamma)
 
     def factor(step: Tensor) -> Tensor:
         passed = step * 0.0
@@ -160,6 +175,7 @@ def noam(optimizer: Any, model_size: int, warmup: int) -> Schedule:
 
     That is the schedule of A. Vaswani et al., 2017, times the initial rate.
     """
+    _check_least(1, model_size=model_size, warmup=warmup)
 
     def factor(step: Tensor) -> Tensor:
         n = step + 1.0
@@ -183,6 +199,7 @@ def one_cycle(
     ``pct_start`` of the steps, and ends at the start divided by ``final_div_factor``.
     Momentum is constant (``cycle_momentum=False``).
     """
+    _check_least(1, steps=steps)
     low, top = max_lr / div_factor, pct_start * steps - 1.0
 
     def between(start: float, end: float, share: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from burn.defaults import default_device
 from burn.plan.executable import Executable, PlanMemoryError
 from burn.plan.passes import PRECISIONS, Pass
 from burn.plan.plan_ir import UnforeseenError, UnrepeatableError
-from burn.plan.pytree import is_named
+from burn.plan.pytree import is_named, mapped
 from burn.plan.recorder import UnplannableError
 from burn.plan.recordings import PLAIN, Options, Recordings
 from burn.primitive import RECORDER
@@ -39,7 +39,8 @@ class Compiled(Generic[P, R]):
     function and records its primitives; later calls replay them. Parameters are read
     anew in every call. Tensor values that Python reads (``if``, ``item``) become
     branches of the plan; all other state (attributes, globals) is read at recording
-    time. Freezing or unfreezing a parameter starts a new recording.
+    time. Freezing or unfreezing a parameter starts a new recording. A module may be an
+    argument: each one has plans of its own.
 
     Errors of kernels are raised unchanged, and no box is set. If there is not enough
     memory for a plan, the memory of the other plans of the function is released; if
@@ -79,6 +80,7 @@ class Compiled(Generic[P, R]):
         self._recent: tuple[Hashable, Recordings] | None = None
         self._edits = edits()
         self._evicted = 0
+        self._unsupported: dict[type, str] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state without plans: a copy records its own plans for its own
@@ -93,7 +95,7 @@ class Compiled(Generic[P, R]):
         vars(self).update(state)
         self._plans, self._recent = OrderedDict(), None
         self._lock, self._profiler = threading.Lock(), None
-        self._edits, self._evicted = edits(), 0
+        self._edits, self._evicted, self._unsupported = edits(), 0, {}
 
     def __repr__(self) -> str:
         is_module = hasattr(self.function, "children")
@@ -114,7 +116,8 @@ class Compiled(Generic[P, R]):
         precision.
         """
         plans = list(self._plans.values())
-        refused = [plan.refused for plan in plans if plan.refused]
+        refused = [*self._unsupported.values()]
+        refused += [plan.refused for plan in plans if plan.refused]
         bound = [plan.executable for plan in plans if plan.executable is not None]
         if self._evicted:
             refused.append(self._eviction_note())
@@ -183,6 +186,8 @@ class Compiled(Generic[P, R]):
             self._drop_outdated()
         inputs: list[Tensor] = []
         key = _signature(args, kwargs, inputs)
+        if key is None:
+            mapped(self._note_unsupported, [args, kwargs])
         plan = None if key is None else self._plan(key, inputs)
         if plan is None or plan.refused is not None:
             return self.function(*args, **kwargs)
@@ -199,6 +204,16 @@ class Compiled(Generic[P, R]):
             except (UnplannableError, UnrepeatableError, UnforeseenError) as error:
                 plan.refused = str(error)
         return self.function(*args, **kwargs)
+
+    def _note_unsupported(self, leaf: Any) -> None:
+        """Note the type of an argument that plans do not support."""
+        if _key(leaf, []) is None:
+            kind = type(leaf)
+            self._unsupported[kind] = (
+                f"calls with an argument of type {kind.__module__}.{kind.__qualname__} "
+                "are not compiled: pass tensors, modules, numbers, texts, and lists, "
+                "tuples and dicts of them"
+            )
 
     def _drop_outdated(self) -> None:
         """Discard plans recorded with other trainable parameters or modules."""
@@ -295,7 +310,7 @@ def _key(value: Any, inputs: list[Tensor]) -> Hashable:
         inputs.append(value)
         data = value.data
         return (data.shape, data.dtype)
-    if kind in PLAIN:
+    if kind in PLAIN or hasattr(kind, "boxes"):  # a module is told by its identity
         return (kind, value)
     names: tuple[Any, ...] = ()
     if kind is dict:

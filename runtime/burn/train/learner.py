@@ -15,10 +15,12 @@ from typing import Any
 
 from burn.nn.module import Module
 from burn.record.atomic import atomic_write
+from burn.train.anomaly import check_loss
 from burn.train.batches import arguments_of, sample_count
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
 from burn.train.loggers import FileLogger, Logger, Run
 from burn.train.metrics import Batch, Loss, Metric
+from burn.train.metrics.metric import distinct
 from burn.train.processes import Processes
 from burn.train.progress import create_progress_logger
 from burn.train.step import Step
@@ -74,6 +76,8 @@ class Learner:
         checkpoints: which to keep besides the newest.
         stop: ends training early.
         loggers: get the values besides the files of the folder.
+        detect_anomaly: whether a loss that is NaN or infinite ends training at its
+            batch, with a ``FloatingPointError``. Otherwise a warning says so once.
         progress: whether to print a line for each epoch and a summary, with bars on a
             terminal where rich is installed. A logger such as
             :class:`~burn.train.Dashboard` replaces it.
@@ -88,14 +92,13 @@ class Learner:
         checkpoints: Strategy | None = None,
         stop: Patience | None = None,
         loggers: Sequence[Logger] = (),
+        detect_anomaly: bool = False,
         progress: bool = True,
     ) -> None:
         self.folder, self.step = Path(folder), step
+        self.detect_anomaly = detect_anomaly
         self._processes = Processes(step)
-        self.metrics = [Loss()] if metrics is None else list(metrics)
-        names = [metric.name for metric in self.metrics]
-        if len(set(names)) != len(names):
-            raise ValueError(f"expected metrics of different names, got {names}")
+        self.metrics = distinct([Loss()] if metrics is None else metrics)
         self.checkpoints = checkpoints or KeepLast(1)
         self.stop = stop
         self.loggers: list[Logger] = []
@@ -129,6 +132,7 @@ class Learner:
             ValueError: the folder has checkpoints and ``resume`` is False, a strategy
                 reads a value that is not computed, or no batch came.
             KeyboardInterrupt: Ctrl-C was pressed.
+            FloatingPointError: a loss is not finite, and ``detect_anomaly`` is set.
         """
         self._begin(train, resume)
         splits = ["train"] if valid is None else ["train", "valid"]
@@ -149,6 +153,14 @@ class Learner:
             if len(self.history) < epochs and self.stop is not None:
                 self._log_message(f"ended early: {self.stop.reason(self.history)}")
         return Result(self.step.model.valid(), list(self.history))
+
+    def evaluate(self, batches: Iterable[Any]) -> dict[str, float]:
+        """Return the metrics of ``batches``, as those of :meth:`fit`, without logs."""
+        self._reset_metrics({})
+        for number, batch in enumerate(batches, 1):
+            self._run_batch(self.step.evaluate, batch, ("test", 0, number))
+        self._merge_metrics()
+        return {metric.name: metric.compute() for metric in self.metrics}
 
     def _train_and_validate(
         self, train: Iterable[Any], valid: Iterable[Any] | None
@@ -235,7 +247,9 @@ class Learner:
         self._reset_metrics(self._partial.get("metrics", {}) if is_training else {})
         epoch, count = len(self.history) + 1, done
         for count, batch in enumerate(batches, done + 1):
-            self._run_batch(call, batch, (split, epoch, count))
+            context, values = self._run_batch(call, batch, (split, epoch, count))
+            for logger in self.loggers:
+                logger.log_batch(split, epoch, count, context, values)
             if is_training:  # each process has as many batches of this split
                 self._partial = {"batches": count}
                 self._interrupted = self._processes.any(self._interrupted)
@@ -275,8 +289,8 @@ class Learner:
 
     def _run_batch(
         self, call: Callable[..., Any], batch: Any, position: tuple[str, int, int]
-    ) -> None:
-        """Run a batch and log it; ``position`` is its split, epoch and number."""
+    ) -> tuple[Batch, dict[str, float]]:
+        """Return the metrics of a batch; ``position`` is its split, epoch, number."""
         args, kwargs = arguments_of(batch)
         size = sample_count((args, kwargs))
         if size == 0:
@@ -286,11 +300,11 @@ class Learner:
                 f"of epoch {epoch} ({split})"
             )
         output = call(*args, **kwargs)
+        if self.detect_anomaly and position[0] == "train":
+            check_loss(output, (args, kwargs), *position[1:])
         context = Batch(size, self._lr())
         updates = {each.name: each.update(output, context) for each in self.metrics}
-        values = {name: value for name, value in updates.items() if value is not None}
-        for logger in self.loggers:
-            logger.log_batch(*position, context, values)
+        return context, {k: value for k, value in updates.items() if value is not None}
 
     def _log_message(self, message: str) -> None:
         for logger in self.loggers:
@@ -324,11 +338,9 @@ class Learner:
                 old.unlink()
         numbers = ", ".join(map(str, sorted(self.stored())))
         self._log_message(f"epoch {epoch}: kept checkpoints of epochs {numbers}")
-        lines = (
-            json.dumps({"epoch": i, **values}) + "\n"
-            for i, values in enumerate(self.history, 1)
-        )
-        atomic_write(self.folder / "epochs.jsonl", "".join(lines).encode())
+        rows = ({"epoch": i, **values} for i, values in enumerate(self.history, 1))
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        atomic_write(self.folder / "epochs.jsonl", lines.encode())
 
     @property
     def _interrupted_path(self) -> Path:

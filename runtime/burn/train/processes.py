@@ -19,6 +19,11 @@ class Processes:
     """
 
     def __init__(self, step: Step[..., Any]) -> None:
+        if not isinstance(step, Step):
+            raise TypeError(
+                "expected a step that train.step returns (@train.step(model, opt)), "
+                f"got {type(step).__name__}"
+            )
         self._step = step
         self._communicator: Communicator | None = step.communicator
 

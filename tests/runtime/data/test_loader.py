@@ -54,6 +54,9 @@ def test_order_follows_from_seed_and_epoch() -> None:
     assert all(sorted(flat(epoch)) == list(range(50)) for epoch in epochs)
     assert epochs[0] != epochs[1] != epochs[2]
     assert epochs[0] != indices(data.Loader(Squares(50), batch=8, shuffle=4))
+    for flag, seed in ((True, 0), (False, None)):
+        said = data.Loader(Squares(50), batch=8, shuffle=flag)
+        assert indices(said) == indices(data.Loader(Squares(50), batch=8, shuffle=seed))
 
 
 def test_a_loop_that_is_left_early_counts_as_an_epoch() -> None:

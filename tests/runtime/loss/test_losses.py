@@ -153,6 +153,7 @@ def test_ctc_without_an_alignment_is_infinite() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda x: loss.cross_entropy(x, x[:, 0]), "expected classes as integers"),
         (lambda x: loss.mse_loss(x, x[0]), r"expected a target of shape \[2, 3\]"),
         (lambda x: loss.l1_loss(x, x, reduction="median"), "'mean', got 'median'"),
         (lambda x: loss.cross_entropy(x, burn.tensor([1])), r"classes of shape \[2\]"),
@@ -166,3 +167,18 @@ def test_ctc_without_an_alignment_is_infinite() -> None:
 def test_wrong_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(burn.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+
+
+@pytest.mark.parametrize("number", [-1, -3, 3])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_numbers_that_are_no_class(number: int, smoothing: float) -> None:
+    x = burn.tensor(np.zeros((4, 3), np.float32))
+    wrong, ignored = (burn.tensor(np.array([0, 1, 2, n])) for n in (number, -100))
+    message = "expected classes from 0 to 2, or ignore_index=-100"
+    with pytest.raises(IndexError, match=message):
+        loss.cross_entropy(x, wrong, label_smoothing=smoothing)
+    compiled = burn.compile(lambda y: loss.cross_entropy(x, y))
+    for _ in range(2):
+        compiled(ignored)
+    with pytest.raises(IndexError, match="out of bounds"):
+        compiled(wrong)

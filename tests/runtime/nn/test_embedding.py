@@ -79,3 +79,5 @@ def test_padding_is_drawn_as_zeros_and_described() -> None:
     assert repr(layer) == "Embedding(6, 4, padding_idx=4)"
     with pytest.raises(ValueError, match="expected padding_idx below 6, got 6"):
         nn.Embedding(6, 4, padding_idx=6)
+    with pytest.raises(TypeError, match="expected integers as indices, got float32"):
+        layer(burn.tensor(np.zeros(2, np.float32)))

@@ -77,6 +77,32 @@ def test_convolutions_refuse_channels_that_do_not_divide() -> None:
         nn.Conv2d(4, 6, 3, groups=3)
 
 
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("masked", [False, True])
+def test_deformable_convolutions_are_onnxruntimes(parts: int, masked: bool) -> None:
+    layer: Any = nn.DeformConv2d(4, 6, (3, 2), stride=2, padding=1, groups=2)
+    assert keys(layer) == {"weight": (6, 2, 3, 2), "bias": (6,)}
+    x, offset = normal(2, 4, 7, 6), normal(2, 12 * parts, 4, 4, seed=1)
+    given = [offset] + ([normal(2, 6 * parts, 4, 4, seed=2)] if masked else [])
+    actual = layer(*(burn.from_numpy(array) for array in (x, *given))).numpy()
+    operands = [x, layer.weight.numpy(), offset, layer.bias.numpy(), *given[1:]]
+    attributes: dict[str, Any] = {"strides": [2, 2], "pads": [1] * 4}
+    expected = run_node(
+        *("DeformConv", *operands),
+        opset=22,
+        group=2,
+        offset_group=parts,
+        kernel_shape=[3, 2],
+        **attributes,
+    )[0]
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+    t = burn.from_numpy(x)
+    with pytest.raises(ValueError, match="expected 12 channels of offsets, or a"):
+        layer(t, burn.from_numpy(offset[:, :7]))
+    with pytest.raises(ValueError, match="channels of the mask, got 5"):
+        layer(t, burn.from_numpy(offset), burn.from_numpy(offset[:, :5]))
+
+
 @pytest.mark.parametrize(
     ("kind", "shape"),
     [

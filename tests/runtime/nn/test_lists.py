@@ -137,3 +137,23 @@ def test_other_containers_are_no_state() -> None:
         assert len(dict(net.parameters())) == 2
     for module in (nn.ModuleList([Shift()]), nn.ModuleTuple(Shift())):
         assert len(dict(Plain(module).parameters())) == 3
+
+
+def test_a_list_is_no_step_of_a_sequence() -> None:
+    with pytest.raises(TypeError, match=r"Sequential\(\*layers\), got list"):
+        nn.Sequential([nn.Linear(2, 2)])  # type: ignore[arg-type]
+
+
+def test_a_class_with_forward_alone_says_how_to_be_called() -> None:
+    class Net(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x
+
+    class Called(Net):
+        def __call__(self, x: Tensor) -> Tensor:
+            return self.forward(x)
+
+    net: Any = Net()
+    with pytest.raises(TypeError, match="Net has no __call__: rename forward"):
+        net(tensor(np.zeros(2)))
+    assert Called()(tensor(np.ones(2))).tolist() == [1, 1]

@@ -158,10 +158,19 @@ def test_groups_have_options_of_their_own() -> None:
         np.testing.assert_array_equal(after[name], before[name])
 
 
+def test_a_closure_returns_the_loss() -> None:
+    box = burn.Parameter(burn.tensor(np.ones(2), Autodiff(Cpu())))
+    opt, closure = optim.LBFGS({"x": box}, lr=0.5), lambda: ((box**2).sum(), 1)
+    with pytest.raises(TypeError, match="closure that returns the loss, got tuple"):
+        opt.step(closure)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"lr": -0.1}, "expected lr >= 0, got -0.1"),
+        ({"lr": 0.1, "clip_norm": 0.0}, "expected clip_norm > 0, got 0.0"),
+        ({"lr": 0.1, "clip_value": -1.0}, "expected clip_value > 0, got -1.0"),
         ({"lr": 0.1, "groups": {"conv.*": {}}}, "'conv.*'; there are 0.weight"),
         ({"lr": 0.1, "groups": {"0.*": {"rate": 1}}}, r"got \['rate'\]"),
         ({"lr": 0.1, "betas": (0.9, 1.0)}, "expected betas in"),

@@ -70,3 +70,28 @@ def test_milestones_are_between_schedules() -> None:
         ValueError, match="expected 1 milestones for 2 schedules, got 0"
     ):
         optim.sequential(opt, [optim.constant(opt), optim.constant(opt)], [])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda opt: optim.linear(opt, 0), "expected steps >= 1, got 0"),
+        (lambda opt: optim.cosine(opt, 0), "expected steps >= 1, got 0"),
+        (lambda opt: optim.cosine(opt, 5, warmup=5), "expected steps >= 6, got 5"),
+        (lambda opt: optim.warmup(opt, -1), "expected steps >= 0, got -1"),
+        (lambda opt: optim.step(opt, 0), "expected step_size >= 1, got 0"),
+        (lambda opt: optim.exponential(opt, -0.9), "expected gamma >= 0, got -0.9"),
+        (lambda opt: optim.noam(opt, 8, 0), "expected warmup >= 1, got 0"),
+        (lambda opt: optim.one_cycle(opt, 0.1, 0), "expected steps >= 1, got 0"),
+    ],
+)
+def test_numbers_out_of_range(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make(optimizer())
+
+
+def test_no_warmup_is_the_initial_rate() -> None:
+    schedule = optim.warmup(optimizer(), 0)
+    for _ in range(3):
+        assert schedule.lr == LR
+        schedule.step()

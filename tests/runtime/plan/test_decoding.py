@@ -8,7 +8,7 @@ import pytest
 
 import burn
 from benchmarks.decode_networks import Gpt2, Llama, Sizes, with_cache
-from burn import Buffer
+from burn import Buffer, nn
 from burn.backend.cuda.graphs.program import Program
 from burn.generation import Decoder
 from burn.ops.caches import update_slice
@@ -74,6 +74,43 @@ def test_steps_of_decoders_are_fused(kind: Any, batch: int) -> None:
             theirs = host._state.caches[numbers[id(box)]].value.numpy()
             ours, theirs = update.numpy(), theirs[:, :, BEFORE : BEFORE + 1]
             np.testing.assert_allclose(ours, theirs, atol=2e-2, rtol=0)
+
+
+@pytest.mark.parametrize("padding", (False, True))
+def test_steps_of_layers_with_caches_are_fused(padding: bool) -> None:
+    """Attention reads the caches of a written network in place, too."""
+    device = PlanDevice()
+    nn.init.seed(0)
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    model = nn.TransformerEncoder(layer, 2)
+    x, hidden = normal(2, BEFORE + 1, 16), np.arange(BEFORE) < np.array([[0], [2]])
+    mask = burn.tensor(hidden) if padding else None
+    cache = model.new_cache(CAPACITY, 2, padding=padding)
+    model(burn.tensor(x[:, :BEFORE]), None, mask, is_causal=True, cache=cache)
+    started = [box.value for _, box in cache.boxes()]
+    new = burn.tensor(x[:, BEFORE:].copy())
+    expected = model(new, is_causal=True, cache=cache).numpy()
+    for (_, box), value in zip(cache.boxes(), started, strict=True):
+        box.set(value)
+    model.to(device)
+    cache.to(device)
+    compiled = burn.compile(lambda x: model(x, is_causal=True, cache=cache))
+    result = compiled(burn.from_numpy(new.numpy(), device))
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5, atol=1e-5)
+    (plan,) = device.plans
+    program = Program(plan, device)
+    counts = Counter(step.primitive.name for step, _ in program._steps)
+    assert counts["cached_attention"] == 2 and counts["matmul"] == 0
+    keys = [box for each in cache.layers for box in (each.key, each.value)]
+    assert set(map(id, keys)) <= set(map(id, program.slices))
+    # The step once more, from where the recording started.
+    values = {read.place: read.held().data for read in program.reads.values()}
+    for read in program.reads.values():
+        if read.box.dtype == np.int64:
+            values[read.place] = np.array([BEFORE])
+    values = {**program.constants(), **values}
+    result, _ = program.run_checked([new.numpy()], values)
+    np.testing.assert_allclose(result.numpy(), expected, rtol=1e-2, atol=1e-2)
 
 
 @pytest.mark.parametrize("options", ({}, *({"axis": a} for a in (0, 1, 2, -1))))

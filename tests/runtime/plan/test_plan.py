@@ -302,3 +302,16 @@ def test_the_same_tensors_in_other_arguments_have_other_plans() -> None:
             assert compiled(*args).item() == function(*args).item()
         assert compiled(x, other=y).item() == function(x, other=y).item()
     assert len(compiled._plans) == 7
+
+
+def test_modules_are_arguments_and_other_types_are_noted() -> None:
+    layers, x = [nn.Linear(3, 3), nn.Linear(3, 3)], tensor(2, 3)
+    function = Counted(lambda layer, x: layer(x))
+    compiled = burn.compile(function)
+    for _ in range(3):
+        for layer in layers:
+            close(compiled(layer, x), layer(x))
+    assert function.count == len(layers) and compiled.notes == []
+    other = burn.compile(lambda x: burn.tensor(x["a"]) + 1)
+    other({"a": x.numpy()})
+    assert len(other.notes) == 1 and "type numpy.ndarray are not" in other.notes[0]

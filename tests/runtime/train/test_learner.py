@@ -210,3 +210,27 @@ def test_a_process_that_ends_leaves_a_checkpoint(tmp_path: Path, number: int) ->
         epoch = max(each.stored())
         each.fit(Shuffled(), epochs=epoch, resume=True)
         assert len(each.history) == epoch
+
+
+def test_a_function_is_no_step_and_a_name_no_metric(tmp_path: Path) -> None:
+    function: Any = ops.relu
+    with pytest.raises(TypeError, match="expected a step that train.step returns"):
+        train.Learner(tmp_path, function)
+    with pytest.raises(TypeError, match=r"as Accuracy\(\), got 'accuracy'"):
+        learner(tmp_path, metrics=["accuracy"])
+    with pytest.raises(ValueError, match="different names"):
+        learner(tmp_path, metrics=[Loss(), Loss()])
+
+
+def test_metrics_of_other_batches(tmp_path: Path) -> None:
+    each, batches = learner(tmp_path, progress=False), list(Shuffled())
+    history = each.fit(batches, batches, epochs=2).history
+    files = sorted(path.name for path in tmp_path.rglob("*"))
+    before = {k: v.numpy() for k, v in each.step.model.state_dict().items()}
+    values = each.evaluate(batches)
+    assert values == {
+        name: history[-1][f"valid/{name}"] for name in ("loss", "accuracy", "lr")
+    }
+    for key, value in each.step.model.state_dict().items():
+        np.testing.assert_array_equal(value.numpy(), before[key])
+    assert sorted(path.name for path in tmp_path.rglob("*")) == files

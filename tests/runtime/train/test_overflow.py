@@ -74,6 +74,21 @@ def test_patience_ends_training_at_nan(tmp_path: Path) -> None:
     assert not waiting.is_over(history, {"train/loss": "min"})
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("cause", ["batch", "weights"])
+def test_an_anomaly_ends_training_at_its_batch(cause: str, tmp_path: Path) -> None:
+    each, batches = learner(tmp_path, detect_anomaly=True), Overflowing()
+    message = r"batch 1 of epoch 3: the loss is (nan|inf); the batch has elements"
+    if cause == "weights":
+        for _, parameter in each.step.model.parameters():
+            parameter.set(parameter.value * math.nan)
+        message = "batch 1 of epoch 1: the loss is nan; the batch is finite"
+    with pytest.raises(FloatingPointError, match=message):
+        each.fit(batches, epochs=9)
+    finite = {epoch: is_finite(path) for epoch, path in each.stored().items()}
+    assert finite == ({2: True} if cause == "batch" else {})
+
+
 def test_infinite_values_are_not_the_best() -> None:
     history = [{"a": value} for value in (1.0, math.inf, -math.inf, math.nan)]
     assert train.KeepBest("a", "max").kept(history, {}) == {1}

@@ -84,6 +84,12 @@ class Sequential(Module):
 
     def __init__(self, *steps: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
+        for step in steps:
+            if not callable(step):
+                raise TypeError(
+                    "expected modules and functions, as in nn.Sequential(*layers), "
+                    f"got {type(step).__name__}"
+                )
         self._steps = list(steps)
 
     def children(self) -> Iterator[tuple[str, Any]]:

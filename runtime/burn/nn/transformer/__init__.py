@@ -1,6 +1,11 @@
 """Attention and transformer layers, with PyTorch's names and keys."""
 
 from burn.nn.transformer.attention import MultiheadAttention as MultiheadAttention
+from burn.nn.transformer.caches import (
+    DecoderLayerCache as DecoderLayerCache,
+    KeyValueCache as KeyValueCache,
+    TransformerCache as TransformerCache,
+)
 from burn.nn.transformer.layers import (
     TransformerDecoderLayer as TransformerDecoderLayer,
     TransformerEncoderLayer as TransformerEncoderLayer,

@@ -1,11 +1,15 @@
 """Multi-head attention."""
 
+from typing import Any
+
 from burn import ops
 from burn.box import Parameter
+from burn.dtypes import DType
 from burn.nn import init
 from burn.nn.dropout import Dropout
 from burn.nn.linear import Linear
 from burn.nn.module import Module
+from burn.nn.transformer.caches import CachedKeys, KeyValueCache
 from burn.nn.transformer.masks import attention_mask
 from burn.tensor import Tensor
 
@@ -28,6 +32,11 @@ class MultiheadAttention(Module):
     scores. With ``is_causal`` no row sees columns behind it, with or without a mask.
     A row that sees nothing gives 0 before ``out_proj`` if masks are of bool, NaN
     otherwise. Without ``need_weights`` attention is one kernel where a device has one.
+
+    With a ``cache`` the keys and values of a call are written behind those of earlier
+    calls, and queries attend to all of them. ``key_padding_mask`` is that of the new
+    positions; ``attn_mask`` is [rows, capacity], ``is_causal`` counts rows from the
+    first new position. Weights are [..., rows, capacity].
 
     Raises:
         ValueError: ``embed_dim`` is not a multiple of ``num_heads``.
@@ -70,13 +79,14 @@ class MultiheadAttention(Module):
     def __call__(
         self,
         query: Tensor,
-        key: Tensor,
-        value: Tensor,
+        key: Tensor | None,
+        value: Tensor | None,
         key_padding_mask: Tensor | None = None,
         need_weights: bool = True,
         attn_mask: Tensor | None = None,
         average_attn_weights: bool = True,
         is_causal: bool = False,
+        cache: KeyValueCache | None = None,
     ) -> tuple[Tensor, Tensor | None]:
         """Return the output, of the shape of ``query``, and the weights of attention.
 
@@ -84,18 +94,25 @@ class MultiheadAttention(Module):
         heads, [batch, rows, columns], with ``average_attn_weights``.
 
         Raises:
-            ValueError: a mask has another shape.
+            ValueError: a mask has another shape, or a cache has no room.
         """
         has_batch = query.ndim == 3
-        if not has_batch:
-            query, key, value = (t.unsqueeze(0) for t in (query, key, value))
-            if key_padding_mask is not None:
-                key_padding_mask = key_padding_mask.unsqueeze(0)
         is_first = self.batch_first or not has_batch
-        q, k, v = (self._heads(t, is_first) for t in self._projected(query, key, value))
-        shape = (q.shape[0], self.num_heads, q.shape[2], k.shape[2])
-        mask = attention_mask(attn_mask, key_padding_mask, shape)
-        attended, weights = self._attend((q, k, v), mask, is_causal, need_weights)
+        if not has_batch:
+            operands = (query, key, value, key_padding_mask)
+            query, key, value, key_padding_mask = map(_with_batch, operands)
+        parts = self._projected(query, key, value)
+        heads: list[Any] = [
+            None if x is None else self._heads(x, is_first) for x in parts
+        ]
+        q, k, v = heads
+        keys = _keys(cache, k, v, key_padding_mask, is_causal)
+        if attn_mask is not None:
+            attn_mask = keys.columns(attn_mask)
+        mask = attention_mask(attn_mask, keys.hidden, (*q.shape[:3], keys.key.shape[2]))
+        mask = keys.masked(mask, q.shape[2], is_causal)
+        is_causal &= cache is None
+        attended, weights = self._attend(q, keys, mask, is_causal, need_weights)
         order = (0, 2, 1, 3) if is_first else (2, 0, 1, 3)
         out = self.out_proj(attended.permute(*order).reshape(*query.shape))
         if weights is not None and average_attn_weights:
@@ -104,10 +121,51 @@ class MultiheadAttention(Module):
             return out, weights
         return out.squeeze(0), None if weights is None else weights.squeeze(0)
 
+    def new_cache(
+        self,
+        capacity: int,
+        batch: int = 1,
+        *,
+        padding: bool = False,
+        dtype: DType | None = None,
+    ) -> KeyValueCache:
+        """Return an empty cache for ``capacity`` positions, to call this layer with.
+
+        ``padding`` keeps the ``key_padding_mask`` of each call. The dtype is that of
+        the weights unless another one is given.
+        """
+        weight = self.out_proj.weight
+        shape = (batch, self.num_heads, capacity, self.embed_dim // self.num_heads)
+        dtype = dtype or weight.dtype
+        return KeyValueCache(shape, dtype, weight.backend, padding=padding)
+
+    def cache_of(
+        self, key: Tensor, value: Tensor, key_padding_mask: Tensor | None = None
+    ) -> KeyValueCache:
+        """Return a cache of a known sequence, as the memory of cross attention.
+
+        Calls with it take None for ``key``, ``value`` and ``key_padding_mask``. The
+        layout is that of a call; gradients do not reach ``key`` and ``value``.
+        """
+        is_first = self.batch_first or key.ndim == 2
+        if key.ndim == 2:
+            operands = (key, value, key_padding_mask)
+            key, value, key_padding_mask = map(_with_batch, operands)
+        projected = self._projected(None, key, value)[1:]
+        keys, values = (self._heads(x, is_first) for x in projected)
+        has_padding = key_padding_mask is not None
+        shape = keys.shape[2], keys.shape[0]
+        cache = self.new_cache(*shape, padding=has_padding, dtype=keys.dtype)
+        cache.extended(keys, values, key_padding_mask)
+        cache.grows = False
+        return cache
+
     def _projected(
-        self, query: Tensor, key: Tensor, value: Tensor
-    ) -> tuple[Tensor, ...]:
-        """Return queries, keys and values of all heads together."""
+        self, query: Tensor | None, key: Tensor | None, value: Tensor | None
+    ) -> tuple[Any, ...]:
+        """Return queries, keys and values of all heads together; None of what is
+        None.
+        """
         bias = self.in_proj_bias
         parts: tuple[Tensor | None, ...] = (None, None, None)
         if hasattr(self, "in_proj_weight"):
@@ -119,7 +177,9 @@ class MultiheadAttention(Module):
         if bias is not None:
             parts = ops.chunk(bias, 3, 0)
         operands = zip((query, key, value), weights, parts, strict=True)
-        return tuple(ops.linear(*each) for each in operands)
+        return tuple(
+            x if x is None else ops.linear(x, *weight) for x, *weight in operands
+        )
 
     def _heads(self, x: Tensor, is_first: bool) -> Tensor:
         """Return [batch, heads, length, size] of a projection."""
@@ -129,19 +189,45 @@ class MultiheadAttention(Module):
 
     def _attend(
         self,
-        operands: tuple[Tensor, Tensor, Tensor],
+        query: Tensor,
+        keys: CachedKeys,
         mask: Tensor | None,
         is_causal: bool,
         need_weights: bool,
     ) -> tuple[Tensor, Tensor | None]:
-        query, key, value = operands
+        key, value = (
+            x if x.dtype == query.dtype else ops.cast(x, dtype=query.dtype)
+            for x in (keys.key, keys.value)
+        )
         drops = self.dropout.p > 0 and self.out_proj.weight.backend.tracks_gradients
         if not need_weights and not drops:
-            return ops.attention(query, key, value, mask, causal=is_causal), None
+            out = ops.attention(query, key, value, mask, causal=is_causal)
+            return keys.checked(out), None
         weights = ops.attention_weights(query, key, mask, causal=is_causal)
         weights = self.dropout(weights)
-        out = ops.weighted_values(weights, value)
-        return out, weights if need_weights else None
+        out = keys.checked(ops.weighted_values(weights, value))
+        return out, keys.positions(weights) if need_weights else None
 
     def describe(self) -> str:
         return f"{self.embed_dim}, {self.num_heads}, batch_first={self.batch_first}"
+
+
+def _with_batch(x: Any) -> Any:
+    return x if x is None else x.unsqueeze(0)
+
+
+def _keys(
+    cache: KeyValueCache | None,
+    key: Tensor | None,
+    value: Tensor | None,
+    hidden: Tensor | None,
+    is_causal: bool,
+) -> CachedKeys:
+    """Return what queries attend to: the keys of a call, behind those of a cache."""
+    if cache is not None:
+        if is_causal and not cache.grows:
+            raise ValueError("expected is_causal=False for a cache that does not grow")
+        return cache.extended(key, value, hidden)
+    if key is None or value is None:
+        raise ValueError("expected a key and a value, or a cache that has them")
+    return CachedKeys(key, value, hidden)

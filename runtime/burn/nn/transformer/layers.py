@@ -9,6 +9,7 @@ from burn.nn.linear import Linear
 from burn.nn.module import Module
 from burn.nn.norm import LayerNorm
 from burn.nn.transformer.attention import MultiheadAttention
+from burn.nn.transformer.caches import DecoderLayerCache, KeyValueCache
 from burn.tensor import Tensor
 
 #: The activation of a feed-forward part.
@@ -93,17 +94,25 @@ class TransformerEncoderLayer(_Layer):
         src_mask: Tensor | None = None,
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
+        cache: KeyValueCache | None = None,
     ) -> Tensor:
-        """Return the sequence after the layer, of the shape of ``src``."""
+        """Return the sequence after the layer, of the shape of ``src``.
+
+        With a cache of :meth:`new_cache` it follows those of earlier calls.
+        """
 
         def attend(x: Tensor) -> Tensor:
-            padding = src_key_padding_mask
-            return self.self_attn(
-                *(x, x, x, padding, False, src_mask), is_causal=is_causal
-            )[0]
+            masks = (src_key_padding_mask, False, src_mask, True, is_causal)
+            return self.self_attn(x, x, x, *masks, cache)[0]
 
         x = self._with(src, self.norm1, self.dropout1, attend)
         return self._with(x, self.norm2, self.dropout2, self._feed_forward)
+
+    def new_cache(
+        self, capacity: int, batch: int = 1, *, padding: bool = False
+    ) -> KeyValueCache:
+        """Return an empty cache, as :meth:`MultiheadAttention.new_cache` does."""
+        return self.self_attn.new_cache(capacity, batch, padding=padding)
 
 
 class TransformerDecoderLayer(_Layer):
@@ -126,31 +135,50 @@ class TransformerDecoderLayer(_Layer):
     def __call__(
         self,
         tgt: Tensor,
-        memory: Tensor,
+        memory: Tensor | None,
         tgt_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
         tgt_key_padding_mask: Tensor | None = None,
         memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
+        cache: DecoderLayerCache | None = None,
     ) -> Tensor:
-        """Return the sequence after the layer, of the shape of ``tgt``."""
+        """Return the sequence after the layer, of the shape of ``tgt``.
+
+        With a cache of :meth:`new_cache` it follows those of earlier calls, and
+        ``memory`` is None.
+        """
+        caches = (None, None) if cache is None else (cache.self_attn, cache.memory)
 
         def attend(x: Tensor) -> Tensor:
-            padding = tgt_key_padding_mask
-            return self.self_attn(
-                *(x, x, x, padding, False, tgt_mask), is_causal=tgt_is_causal
-            )[0]
+            masks = (tgt_key_padding_mask, False, tgt_mask, True, tgt_is_causal)
+            return self.self_attn(x, x, x, *masks, caches[0])[0]
 
         def attend_to_memory(x: Tensor) -> Tensor:
-            return self.multihead_attn(
-                *(x, memory, memory, memory_key_padding_mask, False, memory_mask),
-                is_causal=memory_is_causal,
-            )[0]
+            padding = memory_key_padding_mask
+            masks = (padding, False, memory_mask, True, memory_is_causal)
+            return self.multihead_attn(x, memory, memory, *masks, caches[1])[0]
 
         x = self._with(tgt, self.norm1, self.dropout1, attend)
         x = self._with(x, self.norm2, self.dropout2, attend_to_memory)
         return self._with(x, self.norm3, self.dropout3, self._feed_forward)
+
+    def new_cache(
+        self,
+        memory: Tensor,
+        capacity: int,
+        memory_key_padding_mask: Tensor | None = None,
+        *,
+        padding: bool = False,
+    ) -> DecoderLayerCache:
+        """Return a cache with the keys and values of ``memory``, which are computed
+        once.
+        """
+        known = self.multihead_attn.cache_of(memory, memory, memory_key_padding_mask)
+        batch = known.key.shape[0]
+        own = self.self_attn.new_cache(capacity, batch, padding=padding)
+        return DecoderLayerCache(own, known)
 
 
 def _function(activation: Activation) -> Callable[[Tensor], Tensor]:

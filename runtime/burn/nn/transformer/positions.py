@@ -3,7 +3,7 @@
 import numpy as np
 
 from burn import ops
-from burn.box import Buffer
+from burn.box import Box, Buffer
 from burn.nn.dropout import Dropout
 from burn.nn.module import Module
 from burn.tensor import Tensor, from_numpy
@@ -35,14 +35,15 @@ class PositionalEncoding(Module):
         self.dropout = Dropout(dropout)
         self.batch_first = batch_first
 
-    def __call__(self, x: Tensor, offset: int = 0) -> Tensor:
+    def __call__(self, x: Tensor, offset: int | Tensor | Box = 0) -> Tensor:
         """Return ``x`` plus the rows of its positions, which begin at ``offset``.
 
         ``x`` is [length, batch, d_model], or [batch, length, d_model] with
-        ``batch_first``.
+        ``batch_first``. The offset may be a tensor int64 [1], as the ``length`` of a
+        cache.
 
         Raises:
-            ValueError: a position is behind ``max_len``.
+            ValueError: a position is behind ``max_len``, and the offset is a number.
         """
         length = x.shape[1 if self.batch_first else 0]
         rows = _rows(self.pe, offset, length)
@@ -73,13 +74,14 @@ class RotaryEmbedding(Module):
         self.cos, self.sin = _table(np.cos(angles)), _table(np.sin(angles))
         self.interleaved = interleaved
 
-    def __call__(self, x: Tensor, offset: int = 0) -> Tensor:
+    def __call__(self, x: Tensor, offset: int | Tensor | Box = 0) -> Tensor:
         """Return ``x`` [batch, heads, length, size] with its first features rotated.
 
-        Positions begin at ``offset``.
+        Positions begin at ``offset``, which may be a tensor int64 [1], as the
+        ``length`` of a cache.
 
         Raises:
-            ValueError: a position is behind ``max_len``.
+            ValueError: a position is behind ``max_len``, and the offset is a number.
         """
         length = x.shape[2]
         tables = (_rows(each, offset, length) for each in (self.cos, self.sin))
@@ -101,7 +103,10 @@ def _table(values: np.ndarray) -> Buffer:
     return Buffer(from_numpy(values.astype(np.float32)), persistent=False)
 
 
-def _rows(table: Buffer, offset: int, length: int) -> Tensor:
+def _rows(table: Buffer, offset: int | Tensor | Box, length: int) -> Tensor:
+    if not isinstance(offset, int):
+        rows: Tensor = ops.take(table, ops.arange(length) + offset, 0)
+        return rows
     if offset + length > table.shape[0]:
         raise ValueError(
             f"expected positions below {table.shape[0]}, got {offset + length - 1}; "

@@ -12,6 +12,7 @@ from burn.nn.dropout import Dropout
 from burn.nn.module import Module
 from burn.nn.norm import LayerNorm
 from burn.nn.random import random_state
+from burn.nn.transformer.caches import TransformerCache
 from burn.nn.transformer.layers import (
     Activation,
     TransformerDecoderLayer,
@@ -42,11 +43,27 @@ class TransformerEncoder(Module):
         mask: Tensor | None = None,
         src_key_padding_mask: Tensor | None = None,
         is_causal: bool = False,
+        cache: TransformerCache | None = None,
     ) -> Tensor:
-        """Return the sequence after all layers, of the shape of ``src``."""
-        for layer in self.layers:
-            src = layer(src, mask, src_key_padding_mask, is_causal)
+        """Return the sequence after all layers, of the shape of ``src``.
+
+        With a cache of :meth:`new_cache` it follows those of earlier calls.
+        """
+        masks = (mask, src_key_padding_mask, is_causal)
+        for layer, own in zip(self.layers, _each(cache, self.layers), strict=True):
+            src = layer(src, *masks, own)
         return _normalized(src, self.norm)
+
+    def new_cache(
+        self, capacity: int, batch: int = 1, *, padding: bool = False
+    ) -> TransformerCache:
+        """Return an empty cache for ``capacity`` positions of ``batch`` sequences.
+
+        ``padding`` keeps the ``src_key_padding_mask`` of each call.
+        """
+        return TransformerCache(
+            layer.new_cache(capacity, batch, padding=padding) for layer in self.layers
+        )
 
 
 class TransformerDecoder(Module):
@@ -68,19 +85,43 @@ class TransformerDecoder(Module):
     def __call__(
         self,
         tgt: Tensor,
-        memory: Tensor,
+        memory: Tensor | None,
         tgt_mask: Tensor | None = None,
         memory_mask: Tensor | None = None,
         tgt_key_padding_mask: Tensor | None = None,
         memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool = False,
         memory_is_causal: bool = False,
+        cache: TransformerCache | None = None,
     ) -> Tensor:
-        """Return the sequence after all layers, of the shape of ``tgt``."""
+        """Return the sequence after all layers, of the shape of ``tgt``.
+
+        With a cache of :meth:`new_cache` it follows those of earlier calls, and
+        ``memory`` and ``memory_key_padding_mask`` are None.
+        """
         masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
-        for layer in self.layers:
-            tgt = layer(tgt, memory, *masks, tgt_is_causal, memory_is_causal)
+        options = (*masks, tgt_is_causal, memory_is_causal)
+        for layer, own in zip(self.layers, _each(cache, self.layers), strict=True):
+            tgt = layer(tgt, memory, *options, own)
         return _normalized(tgt, self.norm)
+
+    def new_cache(
+        self,
+        memory: Tensor,
+        capacity: int,
+        memory_key_padding_mask: Tensor | None = None,
+        *,
+        padding: bool = False,
+    ) -> TransformerCache:
+        """Return a cache for ``capacity`` positions, with keys and values of
+        ``memory``.
+
+        ``padding`` keeps the ``tgt_key_padding_mask`` of each call.
+        """
+        given = (memory, capacity, memory_key_padding_mask)
+        return TransformerCache(
+            layer.new_cache(*given, padding=padding) for layer in self.layers
+        )
 
 
 class Transformer(Module):
@@ -141,6 +182,11 @@ class Transformer(Module):
         """Return float32 [sz, sz]: minus infinity above the diagonal, 0 elsewhere."""
         above = np.triu(np.full((sz, sz), -np.inf, np.float32), 1)
         return from_numpy(above)
+
+
+def _each(cache: TransformerCache | None, layers: ModuleList[Any]) -> list[Any]:
+    """Return the cache of each layer, None without a cache."""
+    return [None] * len(layers) if cache is None else list(cache.layers)
 
 
 def _copies(layer: Module, count: int) -> ModuleList[Any]:

@@ -261,3 +261,19 @@ class Throughput(Metric):
 def ratio(a: float, b: float) -> float:
     """Return ``a / b``, NaN if ``b`` is 0."""
     return a / b if b else math.nan
+
+
+def distinct(metrics: Sequence[Metric]) -> list[Metric]:
+    """Return the metrics as a list.
+
+    Raises:
+        TypeError: one is no metric.
+        ValueError: two have one name.
+    """
+    for metric in metrics:
+        if not isinstance(metric, Metric):
+            raise TypeError(f"expected metrics as Accuracy(), got {metric!r}")
+    names = [metric.name for metric in metrics]
+    if len(set(names)) != len(names):
+        raise ValueError(f"expected metrics of different names, got {names}")
+    return list(metrics)
