@@ -17,9 +17,9 @@ from burn.backend.cpu.onednn.kernels.rnn.recurrent_primitives import (
     LSTM,
     RESET_AFTER,
     Cell,
-    Given,
 )
 from burn.ops.bounds import MOST
+from burn.ops.recurrent_gradients import LayerOperands
 
 #: Nothing that plans add to gates is as large.
 _HUGE = 100 * MOST
@@ -79,8 +79,12 @@ class Ends:
 
 
 def marked(
-    cell: Cell, given: Given, lengths: Array, reverse: tuple[bool, ...], notes: Notes
-) -> tuple[Given, Ends] | None:
+    cell: Cell,
+    given: LayerOperands,
+    lengths: Array,
+    reverse: tuple[bool, ...],
+    notes: Notes,
+) -> tuple[LayerOperands, Ends] | None:
     """Return the operands with the additional input; None if unsupported.
 
     Plans cache the weights, which must be constant.
@@ -117,7 +121,7 @@ def marked(
 
 def finished(
     cell: Cell,
-    given: Given,
+    given: LayerOperands,
     results: tuple[Array, ...],
     reverse: tuple[bool, ...],
     ends: Ends,

@@ -42,6 +42,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
     described,
 )
 from burn.backend.cpu.onednn.binding.weights import Weights
+from burn.ops.recurrent_gradients import LayerOperands
 
 #: For each of oneDNN's gates, which of ONNX's parts are added up to it.
 Sums = tuple[tuple[int, ...], ...]
@@ -84,17 +85,6 @@ PLAIN = {
     name: Cell("vanilla_rnn", (name,), 1, ((0,),), ((0, 1),), kind=kind)
     for name, kind in (("tanh", TANH), ("relu", RELU), ("sigmoid", LOGISTIC))
 }
-
-
-class Given(NamedTuple):
-    """The operands of a layer, time before batch."""
-
-    x: Array
-    w: Array
-    r: Array
-    b: Array | None
-    states: tuple[Array | None, ...]
-    peephole: Array | None = None
 
 
 class Form(NamedTuple):
@@ -151,7 +141,7 @@ class Layer:
         # What is plain here is products of matrices, which are not slow.
         return f"recurrent {self._prepared.description.implementation}"
 
-    def run(self, given: Given) -> tuple[Array, ...]:
+    def run(self, given: LayerOperands) -> tuple[Array, ...]:
         """Return all outputs, ``[time, directions, batch, hidden]``, and the last
         states.
         """
