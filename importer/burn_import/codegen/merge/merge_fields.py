@@ -73,8 +73,8 @@ class Shared:
         rows = [*self.rows(name), text.fields]
         columns: list[Column] = []
         try:
-            known = self.families
-            fields = unite_fields(rows, known.labels, columns, known.guards)
+            families = self.families
+            fields = unite_fields(rows, families.labels, columns, families.guards)
             init = constructor(columns, fields)
         except DifferError:
             return False
@@ -123,11 +123,11 @@ class _Lists(ast.NodeTransformer):
 def share(
     texts: Sequence[ClassText],
     holders_only: bool = False,
-    known: Families | None = None,
+    previous: Families | None = None,
 ) -> Shared:
     """Return the merged classes of ``texts``, merging from the inside out.
 
-    ``known`` has the constructor parameters that classes already have.
+    ``previous`` has the constructor parameters that classes already have.
     """
     held = {
         text.name: {
@@ -138,8 +138,8 @@ def share(
     inner_classes = {name: inner & set(held) for name, inner in held.items()}
     rank = heights(inner_classes)
     families = Families()
-    if known is not None:
-        families = Families(labels={**known.labels}, guards={**known.guards})
+    if previous is not None:
+        families = Families(labels={**previous.labels}, guards={**previous.guards})
     shared = Shared(holders_only, families=families)
     for level in sorted(set(rank.values())):
         shared.settle([text for text in texts if rank[text.name] == level])

@@ -40,7 +40,7 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
     for level in levels(tree):
         run.settle(level)
     texts = list(run.ordered())
-    shared = share(texts, holders_only=True, known=run.families)
+    shared = share(texts, holders_only=True, previous=run.families)
     merged = [shared.texts[text.name] for text in texts if text.name in shared.texts]
     functions = {part.class_name for part in tree.classes if part.function}
     names = telling_names([one for one in merged if one.name not in functions])

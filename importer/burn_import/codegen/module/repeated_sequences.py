@@ -113,11 +113,11 @@ def _merged_class(uses: list[_Use], names: Namespace) -> list[ClassText]:
         return []
     name = names.unique(_name(steps.text, {use.attribute for use in uses}))
     for number, use in enumerate(uses):
-        made = ast.parse(init.call(name, number), mode="eval").body
-        assert isinstance(made, ast.Call)
+        call = ast.parse(init.call(name, number), mode="eval").body
+        assert isinstance(call, ast.Call)
         given: list[ast.expr] = [ast.Name(parameter, ast.Load()) for parameter in read]
-        use.call.func, use.call.keywords = made.func, made.keywords
-        use.call.args = [*given, *made.args]
+        use.call.func, use.call.keywords = call.func, call.keywords
+        use.call.args = [*given, *call.args]
     return [_class(name, steps.text, init, read)]
 
 

@@ -188,11 +188,11 @@ class Renderer(OperandRenderer):
             if position > last and arg.text == default(declared, position):
                 keyword = True
                 continue
-            known = declared[position] if position < len(declared) else None
+            parameter = declared[position] if position < len(declared) else None
             plain = isinstance(call.args[position], int | None) and position > last
-            plain = plain and not (known and known.annotation is Array)  # an operand
+            plain = plain and not (parameter and parameter.annotation is Array)
             keyword = keyword or (plain and not positional)
-            name = known.name if known else ""
+            name = parameter.name if parameter else ""
             texts.append(f"{name}={arg.text}" if keyword else arg.text)
         for name, value in call.static.items():
             if not same_default(declared, name, value):

@@ -87,12 +87,12 @@ def cublas_lt() -> Any:
     return _package("nvmath.bindings.cublasLt", "nvmath-python", "Matrix products")
 
 
-def _package(module: str, wheel: str, what: str) -> Any:
+def _package(module: str, wheel: str, users: str) -> Any:
     try:
         return import_module(module)
     except (ImportError, OSError, RuntimeError) as error:
         warnings.warn(
-            f"{what} on CUDA devices run on CuPy alone, which is slower: {wheel} is "
+            f"{users} on CUDA devices run on CuPy alone, which is slower: {wheel} is "
             f"not usable ({error}); pip install 'burn-runtime[cuda]'",
             RuntimeWarning,
             stacklevel=2,

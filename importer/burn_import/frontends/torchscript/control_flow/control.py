@@ -144,8 +144,8 @@ def _combined_test(
     return machine.number(f"_operator.{function}", tests, frame.origin(name))
 
 
-def _is_test(thing: PyValue) -> bool:
-    return isinstance(thing, Value) and thing.is_number and thing.dtype == BOOL
+def _is_test(obj: PyValue) -> bool:
+    return isinstance(obj, Value) and obj.is_number and obj.dtype == BOOL
 
 
 def side_of(
@@ -193,12 +193,12 @@ def _containers(machine: Expressions, names: Mapping[str, PyValue]) -> list[Cont
     containers: dict[int, Container] = {}
     stack = [*names.values(), *machine.modules.containers.values()]
     while stack:
-        thing = stack.pop()
-        if isinstance(thing, list | tuple | dict) and id(thing) not in containers:
-            machine.budget.step(len(thing))
-            if not isinstance(thing, tuple):
-                containers[id(thing)] = thing
-            stack += thing.values() if isinstance(thing, dict) else thing
+        obj = stack.pop()
+        if isinstance(obj, list | tuple | dict) and id(obj) not in containers:
+            machine.budget.step(len(obj))
+            if not isinstance(obj, tuple):
+                containers[id(obj)] = obj
+            stack += obj.values() if isinstance(obj, dict) else obj
     return list(containers.values())
 
 

@@ -88,22 +88,22 @@ def scalar_of(x: TensorRef) -> int:
     return scalar_number(x.value.dtype)
 
 
-def is_instance(thing: PyValue, kind: ast.expr) -> bool:
-    """Return whether a thing has a type of the code: ``Tensor``, ``List[Tensor]``.
+def is_instance(obj: PyValue, kind: ast.expr) -> bool:
+    """Return whether an object has a type of the code: ``Tensor``, ``List[Tensor]``.
 
     Raises:
         UnsupportedModel: the type is unknown.
     """
     outer = kind.value if isinstance(kind, ast.Subscript) else kind
     python_type = _TYPES.get(outer.id) if isinstance(outer, ast.Name) else None
-    if python_type is None or thing is UNKNOWN:
+    if python_type is None or obj is UNKNOWN:
         raise UnsupportedModel(f"isinstance of {ast.unparse(kind)}")
-    if isinstance(thing, Value):
+    if isinstance(obj, Value):
         return (
             python_type in (int, float, bool)
-            and python_type is _NUMBERS[kind_of(thing.dtype)]
+            and python_type is _NUMBERS[kind_of(obj.dtype)]
         )
-    return type(thing) is python_type
+    return type(obj) is python_type
 
 
 _TYPES: Mapping[str, type] = {

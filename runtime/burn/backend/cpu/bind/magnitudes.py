@@ -198,12 +198,12 @@ class Magnitudes:
         """Return a bound of the sums of magnitudes in the rows of a constant, else
         None.
         """
-        place = arg.place if type(arg) is Slot else None
-        total = self._row_sums.get(place)
+        slot = arg.place if type(arg) is Slot else None
+        total = self._row_sums.get(slot)
         if total is None and (array := self.constant(arg)) is not None:
             total = row_sum_bound(array)
-            if place is not None:  # the rules of several steps ask for it
-                self._row_sums[place] = total
+            if slot is not None:  # the rules of several steps ask for it
+                self._row_sums[slot] = total
         return total
 
     def _array(self, arg: Any) -> Any:

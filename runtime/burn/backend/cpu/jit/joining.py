@@ -74,15 +74,17 @@ def joined(
     owned: list[Any] = []
     position = 0
     for start, end, kernel, _ in chosen:
-        made = machine().call(kernel)
+        compiled = machine().call(kernel)
         joint = entries[start:end]
         steps = {id(step): step for entry in joint for step in entry.steps}
-        call = made.call
+        call = compiled.call
         if kernel.may_fail:
             call = partial(_guarded, call, [entry.call for entry in joint])
         results += entries[position:start]
-        results.append(Entry(None, call, tuple(steps.values()), GENERATED, made.native))
-        owned += [made.owned, kernel.owned, joint]
+        results.append(
+            Entry(None, call, tuple(steps.values()), GENERATED, compiled.native)
+        )
+        owned += [compiled.owned, kernel.owned, joint]
         position = end
     return results + entries[position:], owned
 
