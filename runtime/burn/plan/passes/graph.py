@@ -37,7 +37,7 @@ class Graph:
         self._users: dict[int, Step] = {}
         self._next = 0
         #: The number of steps that ``made`` returned; some may not be in the plan yet.
-        self.made_steps = 0
+        self.new_steps = 0
         self._written = {*written(root), *root.varying}
         self._visit(root)
 
@@ -99,7 +99,7 @@ class Graph:
         """Return whether the results of ``step`` depend on boxes alone."""
         return self.constant.issuperset(step.outputs)
 
-    def made(
+    def new_step(
         self,
         primitive: Primitive[..., Any],
         args: tuple[Any, ...],
@@ -109,14 +109,14 @@ class Graph:
         """Return a new step with a result of ``shape`` and ``dtype`` in a new place."""
         step = Step(primitive, args, static, (self.fresh(),), (shape,), (self.dtype,))
         self.maker[self._next] = step
-        self.made_steps += 1
+        self.new_steps += 1
         self.uses.update(slots_in(args))
         if all(index in self.constant for index in slots_in(args)):
             self.constant.add(self._next)
         return step
 
 
-def replaced(
+def replace_steps(
     steps: Steps, graph: Graph, rule: Callable[[Step, Graph], list[Step] | None]
 ) -> Steps:
     """Return the steps after ``rule`` has replaced single steps."""
@@ -127,7 +127,7 @@ def replaced(
     return new_steps
 
 
-def joined(steps: Steps, graph: Graph, rule: Rule) -> Steps:
+def replace_pairs(steps: Steps, graph: Graph, rule: Rule) -> Steps:
     """Return the steps after ``rule`` has replaced pairs of producer and consumer."""
     new_steps: Steps = []
     gone: set[int] = set()

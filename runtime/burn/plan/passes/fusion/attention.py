@@ -49,7 +49,7 @@ class _Scores(NamedTuple):
     is_grouped: bool = False
 
 
-def with_attention(steps: Steps, graph: Graph) -> Steps:
+def fuse_attention(steps: Steps, graph: Graph) -> Steps:
     """Replace product, softmax, product by :func:`scaled_attention`.
 
     Casts of half operands to float32 and back are part of it. Scores in half precision
@@ -295,7 +295,7 @@ def _summed(masks: tuple[Any, ...], graph: Graph) -> tuple[Any, list[Step]]:
     steps: list[Step] = []
     for mask in others:
         shapes = [graph.known(value)[0] or () for value in (total, mask)]
-        step = graph.made(add, (total, mask), np.broadcast_shapes(*shapes))
+        step = graph.new_step(add, (total, mask), np.broadcast_shapes(*shapes))
         steps.append(replace(step, dtypes=(graph.known(mask)[1],)))
         total = Slot(step.outputs[0])
         graph.maker[total.place] = steps[-1]
@@ -312,7 +312,7 @@ def _attention(match: _Match, graph: Graph) -> list[Step]:
     def swapped(operand: Any) -> Any:
         shape = graph.known(operand)[0] or ()
         turned = (*shape[:-2], shape[-1], shape[-2])
-        views.append(graph.made(transpose, (operand, -2, -1), turned))
+        views.append(graph.new_step(transpose, (operand, -2, -1), turned))
         return Slot(views[-1].outputs[0])
 
     def plain(operand: Any) -> Any:

@@ -32,7 +32,7 @@ class _Turn(NamedTuple):
     sin: Any
 
 
-def with_caches(steps: Steps, graph: Graph) -> Steps:
+def fuse_caches(steps: Steps, graph: Graph) -> Steps:
     """Replace attention of single queries by steps that read the caches in place.
 
     A slice of the concatenation that is the new entry becomes that entry.

@@ -227,5 +227,5 @@ class _Writer:
     def _made(
         self, primitive: Any, args: tuple[Any, ...], shape: tuple[int, ...]
     ) -> Slot:
-        self._steps.append(self._graph.made(primitive, args, shape))
+        self._steps.append(self._graph.new_step(primitive, args, shape))
         return Slot(self._steps[-1].outputs[0])

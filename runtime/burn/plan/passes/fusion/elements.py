@@ -42,7 +42,7 @@ class _Whole(NamedTuple):
     reads: Counter[int]
 
 
-def in_elements(steps: Steps, graph: Graph, abilities: Abilities) -> Steps:
+def fuse_elementwise(steps: Steps, graph: Graph, abilities: Abilities) -> Steps:
     """Fuse each chain of elementwise operations into one step."""
     fused: list[Step | Read | None] = []
     wholes: dict[int, tuple[int, _Whole]] = {}

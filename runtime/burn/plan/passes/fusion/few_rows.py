@@ -31,7 +31,7 @@ class _Norm(NamedTuple):
     epsilon: float = 1e-5
 
 
-def with_few_rows(steps: Steps, graph: Graph) -> Steps:
+def fuse_row_products(steps: Steps, graph: Graph) -> Steps:
     """Steps in which products of at most :data:`ROWS` rows are :func:`row_linear`.
 
     A convolution of images of one pixel, as in squeeze-and-excitation, is a product.
@@ -68,13 +68,13 @@ def _pixels_as_rows(step: Step | Read, graph: Graph) -> Steps:
     shape = step.shapes[0]
     sources = [(x, given), (weight, kernel), (residual, shape)]
     views = [
-        graph.made(reshape, (v, s[:2]), s[:2]) for v, s in sources if v is not None
+        graph.new_step(reshape, (v, s[:2]), s[:2]) for v, s in sources if v is not None
     ]
     flat = [Slot(view.outputs[0]) for view in views]
     args = (*flat[:2], bias, *flat[2:])
     after = {"after": step.static["after"]} if step.primitive is conv_then else {}
     kind = linear_then if after else linear
-    product = graph.made(kind, args, shape[:2], **after)
+    product = graph.new_step(kind, args, shape[:2], **after)
     whole = (Slot(product.outputs[0]), shape)
     return [*views, product, replace(step, primitive=reshape, args=whole, static={})]
 

@@ -109,7 +109,7 @@ class _Narrowing:
             return operand
         shape, _ = self._graph.known(value)
         assert shape is not None
-        step = self._graph.made(cast, (value,), shape)
+        step = self._graph.new_step(cast, (value,), shape)
         step = replace(step, static={"dtype": BFLOAT16}, dtypes=(BFLOAT16,))
         self._found.append(step)
         slot = Slot(step.outputs[0])

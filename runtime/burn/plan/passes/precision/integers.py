@@ -20,8 +20,8 @@ from burn.ops.qdq_layers import (
 )
 from burn.ops.quantize import dequantize, quantize
 from burn.ops.shape import flatten, permute, reshape, squeeze, transpose, unsqueeze
-from burn.plan.passes.fusion.epilogue_fusion import after_of, is_ending
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, replaced
+from burn.plan.passes.fusion.epilogue_fusion import after_of, is_activation_step
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs, replace_steps
 from burn.plan.plan_ir import Slot, Step
 from burn.tensor import Tensor
 
@@ -38,38 +38,38 @@ _COMMUTING = frozenset(
 )
 
 
-def of_integers(steps: Steps, graph: Graph) -> Steps:
+def form_integer_layers(steps: Steps, graph: Graph) -> Steps:
     """Replace layers of dequantized operands by integer layers."""
-    return replaced(steps, graph, _layer)
+    return replace_steps(steps, graph, _layer)
 
 
-def quantized_early(steps: Steps, graph: Graph) -> Steps:
+def quantize_early(steps: Steps, graph: Graph) -> Steps:
     """Move data movement and selection behind the quantization of their results."""
-    return joined(steps, graph, _earlier)
+    return replace_pairs(steps, graph, _earlier)
 
 
-def with_sums(steps: Steps, graph: Graph) -> Steps:
+def fuse_integer_sums(steps: Steps, graph: Graph) -> Steps:
     """Fuse additions into integer layers whose results were quantized before the
     addition.
 
     The results are clipped to the range of the integers, but not rounded.
     """
-    return joined(steps, graph, _summed)
+    return replace_pairs(steps, graph, _summed)
 
 
-def with_activations(steps: Steps, graph: Graph) -> Steps:
+def fuse_integer_activations(steps: Steps, graph: Graph) -> Steps:
     """Fuse activations that follow additions into integer layers."""
-    return joined(steps, graph, _activated)
+    return replace_pairs(steps, graph, _activated)
 
 
-def to_the_end(steps: Steps, graph: Graph) -> Steps:
+def fuse_requantization(steps: Steps, graph: Graph) -> Steps:
     """Fuse the quantization of results into integer layers."""
-    return joined(steps, graph, _ended)
+    return replace_pairs(steps, graph, _ended)
 
 
-def with_floats(steps: Steps, graph: Graph) -> Steps:
+def use_float_sources(steps: Steps, graph: Graph) -> Steps:
     """Use float values from before a quantization, and fast dequantizations."""
-    return replaced(steps, graph, _of_floats)
+    return replace_steps(steps, graph, _of_floats)
 
 
 def _layer(step: Step, graph: Graph) -> list[Step] | None:
@@ -167,7 +167,7 @@ def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
     if source is None or len(step.shapes[0]) != 2:
         return None, []
     dtype = graph.known(source[0])[1]
-    turned = graph.made(transpose, (source[0], *step.args[1:]), step.shapes[0])
+    turned = graph.new_step(transpose, (source[0], *step.args[1:]), step.shapes[0])
     turned = replace(turned, static=step.static, dtypes=(dtype,))
     graph.maker[turned.outputs[0]] = turned
     return (Slot(turned.outputs[0]), *source[1:]), [turned]
@@ -243,7 +243,7 @@ def _summed(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 def _activated(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Return the layer before an activation, and the replacement of both."""
-    if not is_ending(step, graph):
+    if not is_activation_step(step, graph):
         return None
     layer = graph.only_use(step.args[0])
     if layer is None or layer.primitive not in LAYERS.values() or _is_ended(layer):

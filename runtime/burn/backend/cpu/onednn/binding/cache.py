@@ -113,7 +113,7 @@ class Primitives(threading.local):
         """Remove the primitives of this thread."""
         self._known.clear()
 
-    def made(self) -> list[str]:
+    def implementations(self) -> list[str]:
         """Return the implementation names of this thread's primitives."""
         return [
             primitive.implementation for primitive in self._known.values() if primitive

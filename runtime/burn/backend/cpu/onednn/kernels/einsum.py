@@ -32,7 +32,7 @@ def einsum(equation: str, xs: list[Array]) -> Array:
 class _EagerExecutor:
     """Executor that runs each primitive immediately."""
 
-    def made(
+    def apply(
         self,
         primitive: Primitive[..., Any],
         args: tuple[Any, ...],

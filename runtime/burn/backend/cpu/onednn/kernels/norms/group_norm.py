@@ -139,7 +139,7 @@ def _normed(
 
     def make(primitives: Primitives) -> Norm | None:
         maker = _Maker(primitives, extents, groups, epsilon, flags, after)
-        return maker.made(plain)
+        return maker.fastest(plain)
 
     key = ("group_norm", extents, groups, epsilon, flags, after, plain)
     much = not plain and x.size // x.shape[0] >= _MUCH  # then it is done one by one
@@ -164,7 +164,7 @@ class _Maker:
         self._groups, self._epsilon = groups, epsilon
         self._flags, self._after = flags, after
 
-    def made(self, plain: bool) -> Norm | None:
+    def fastest(self, plain: bool) -> Norm | None:
         """Return the fastest norm for images in row-major memory, or in another
         order.
         """
