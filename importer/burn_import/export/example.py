@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from burn.nn import Module
-from burn.plan.pytree import is_named, mapped
+from burn.plan.pytree import is_named, map_leaves
 from burn.tensor import Tensor, innermost, tensor
-from burn_import.tracing.identifiers import unreserved
+from burn_import.tracing.identifiers import strip_reserved_suffix
 
 
 class ExampleRun(NamedTuple):
@@ -55,7 +55,7 @@ def arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
             return innermost(leaf)
         return tensor(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf
 
-    given = mapped(as_tensor, example)
+    given = map_leaves(as_tensor, example)
     if isinstance(given, dict):
         return (), given
     return (given if type(given) is tuple else (given,)), {}
@@ -105,7 +105,7 @@ def documented_outputs(model: Any) -> list[str]:
     if not text.startswith(f"{type(model).__name__}: "):
         return []
     lines = text.partition("\nOutputs:\n")[2].partition("\n\n")[0].splitlines()
-    return [unreserved(line.split()[0]) for line in lines]
+    return [strip_reserved_suffix(line.split()[0]) for line in lines]
 
 
 def expected_results(run: ExampleRun) -> tuple[dict[str, Any], list[Any]]:

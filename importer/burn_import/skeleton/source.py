@@ -9,7 +9,7 @@ from typing import Any
 from burn.dtypes import float32, is_float
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.containers import Containers, Holders
-from burn_import.codegen.merge.merge_fields import share
+from burn_import.codegen.merge.merge_fields import merge_by_fields
 from burn_import.codegen.module.classes import (
     DOC_ROOM,
     covered_modules,
@@ -18,9 +18,9 @@ from burn_import.codegen.module.classes import (
 from burn_import.codegen.module.formatting import format_emitted
 from burn_import.codegen.module.module import (
     Source,
-    counted,
+    count_text,
     imports,
-    wrapped,
+    wrap_sentences,
 )
 from burn_import.codegen.module.telling_names import telling_names, with_names
 from burn_import.frontends.state_dicts.key_tree import Node, Stored, tree_of
@@ -169,7 +169,7 @@ class _Writer:
 
     def shared(self) -> list[ClassText]:
         """Return the classes; those that differ only in numbers are merged."""
-        merged = share(self.texts)
+        merged = merge_by_fields(self.texts)
         texts = []
         for text in self.texts:
             if text.name in merged.texts:
@@ -314,8 +314,8 @@ def _module(
             title=f"{name}: modules without a program.",
             inputs=[],
             outputs=[],
-            notes=wrapped(notes),
-            weights=counted(count),
+            notes=wrap_sentences(notes),
+            weights=count_text(count),
             record=comment(record),
             record_literal=literal(record),
             imports=imports(texts, several=False, embeds=not record),

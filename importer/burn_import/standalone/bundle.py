@@ -85,7 +85,7 @@ def standalone(text: str) -> str:
         *_namespaces(names, flat),
         model.body,
     ]
-    return formatting.formatted("\n\n".join(sections) + "\n")
+    return formatting.format_source("\n\n".join(sections) + "\n")
 
 
 def _check(reach: Reach) -> None:

@@ -16,7 +16,7 @@ from burn_import.codegen.loops.demand_order import order_by_demand
 from burn_import.codegen.loops.equal_steps import Steps
 from burn_import.codegen.loops.new_axes import join_new_axes
 from burn_import.codegen.loops.periods import find_rounds, first_round
-from burn_import.codegen.loops.rerolled_loop import Common, Rolled, rolled
+from burn_import.codegen.loops.rerolled_loop import Common, Rolled, rerolled_forms
 from burn_import.codegen.loops.schedules import schedules
 from burn_import.codegen.loops.sequential_calls import chain_up
 from burn_import.codegen.trace.function import FunctionTrace, drop_unread
@@ -94,7 +94,7 @@ class _Rolls:
         """Yield loops over rounds of statements in their order."""
         for run in find_rounds(steps):
             context = (steps.shapes, self.containers, self.common)
-            yield from rolled(steps.statements, results, run, *context)
+            yield from rerolled_forms(steps.statements, results, run, *context)
 
     def limit(self, block: Block, outer: Members) -> None:
         """Clear the counts of inner lists that vary between members of ``outer``."""
@@ -135,7 +135,7 @@ class _Rolls:
             steps = Steps(statements, self.containers)
             for run in steps.runs(path):
                 context = (steps.shapes, self.containers, self.common)
-                loops = rolled(statements, block.results, run, *context)
+                loops = rerolled_forms(statements, block.results, run, *context)
                 yield from (one for one in loops if one.saving >= 0)
 
     def written(self) -> bool:

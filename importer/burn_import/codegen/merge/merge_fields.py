@@ -17,7 +17,7 @@ from burn_import.codegen.merge.merge_classes import (
     heights,
     without_numbers,
 )
-from burn_import.tracing.unparse import unparsed
+from burn_import.tracing.unparse import unparse_expression
 
 _CLASS = re.compile(r"(?<![\w.])([A-Z]\w*)\(\)")
 
@@ -50,7 +50,7 @@ class Shared:
 
         def with_new_calls(line: str) -> str:
             calls = _CLASS.sub(lambda match: self.families.call(match[1]), line)
-            return with_annotation(listed(calls))
+            return with_annotation(as_module_lists(calls))
 
         return replace(
             text,
@@ -98,11 +98,11 @@ class Shared:
         return [self.own[member] for member in self.members[name]]
 
 
-def listed(line: str) -> str:
+def as_module_lists(line: str) -> str:
     """Return ``line`` with tuples of one class as ``nn.ModuleList``."""
     if "nn.ModuleTuple(" not in line:
         return line
-    return unparsed(_Lists().visit(ast.parse(line)))
+    return unparse_expression(_Lists().visit(ast.parse(line)))
 
 
 class _Lists(ast.NodeTransformer):
@@ -120,7 +120,7 @@ class _Lists(ast.NodeTransformer):
         return node
 
 
-def share(
+def merge_by_fields(
     texts: Sequence[ClassText],
     holders_only: bool = False,
     previous: Families | None = None,

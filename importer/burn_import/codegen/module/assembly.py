@@ -17,11 +17,15 @@ from burn_import.codegen.merge.merge_classes import (
     levels,
     word_of,
 )
-from burn_import.codegen.merge.merge_fields import share
+from burn_import.codegen.merge.merge_fields import merge_by_fields
 from burn_import.codegen.module.classes import ClassWriter, part_doc
 from burn_import.codegen.module.local_functions import as_functions
 from burn_import.codegen.module.telling_names import telling_names, with_names
-from burn_import.codegen.naming.function_names import Nouns, named, parameter_names
+from burn_import.codegen.naming.function_names import (
+    Nouns,
+    names_of_nouns,
+    parameter_names,
+)
 from burn_import.codegen.printing.target import BURN, Target
 from burn_import.internal import located
 from burn_import.structure import ModuleNode, Tree
@@ -40,7 +44,7 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
     for level in levels(tree):
         run.settle(level)
     texts = list(run.ordered())
-    shared = share(texts, holders_only=True, previous=run.families)
+    shared = merge_by_fields(texts, holders_only=True, previous=run.families)
     merged = [shared.texts[text.name] for text in texts if text.name in shared.texts]
     functions = {part.class_name for part in tree.classes if part.function}
     names = telling_names([one for one in merged if one.name not in functions])
@@ -104,7 +108,7 @@ class _Assembly:
         )
         family.register(name, self.families)
         doc = part_doc(parts[0], self.tree.instances(own), not family.open_shapes)
-        text = writer.write(named(given), [], "", doc)
+        text = writer.write(names_of_nouns(given), [], "", doc)
         text.name = name
         text.fields = family.lines()
         text.constructor = family.constructor.signature

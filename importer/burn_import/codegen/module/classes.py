@@ -12,7 +12,7 @@ from burn_import.codegen.class_text import ClassText, MethodText
 from burn_import.codegen.containers.containers import Containers, Holders
 from burn_import.codegen.containers.numbered_siblings import (
     Siblings,
-    looped,
+    find_looped_lists,
     move_calls,
     moved_modules,
     numbered_siblings,
@@ -25,7 +25,7 @@ from burn_import.codegen.merge.merge_classes import Families, Family
 from burn_import.codegen.merge.patching import Arrangement, patch, reorder_arguments
 from burn_import.codegen.merge.unified_body import Body
 from burn_import.codegen.module.methods import Method, cut
-from burn_import.codegen.naming.function_names import constant_roles, named
+from burn_import.codegen.naming.function_names import constant_roles, names_of_nouns
 from burn_import.codegen.printing.stored_numbers import read_alike
 from burn_import.codegen.printing.target import BURN, Target
 from burn_import.codegen.printing.writer import FunctionWriter
@@ -101,7 +101,7 @@ class ClassWriter:
         move_calls(trace.body, siblings)
         containers = Containers(moved_modules(modules, siblings), Holders(Namespace()))
         roll_up(trace, containers, {})
-        return looped(trace.body, containers, siblings)
+        return find_looped_lists(trace.body, containers, siblings)
 
     def traced(self) -> FunctionTrace:
         """Return the body, with calls in the argument order of the merged classes."""
@@ -207,7 +207,7 @@ class ClassWriter:
     def method(self, method: Method) -> MethodText:
         """Return one piece of the body as a method."""
         given, results = method.trace.parameters, method.trace.body.results
-        names = named([self.nouns.get(symbol.name, "") for symbol in given])
+        names = names_of_nouns([self.nouns.get(symbol.name, "") for symbol in given])
         kinds = [python_type(symbol.type) for symbol in given]
         pairs = zip(names, kinds, strict=True)
         signature = "".join(f", {name}: {kind}" for name, kind in pairs)

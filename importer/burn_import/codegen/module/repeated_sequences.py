@@ -17,7 +17,7 @@ from burn_import.codegen.merge.constructor_parameters import Constructor, constr
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.init_fields import Column, slot, unite_fields
 from burn_import.tracing.identifiers import Namespace, camel
-from burn_import.tracing.unparse import unparsed
+from burn_import.tracing.unparse import unparse_expression
 
 #: Minimum number and length of sequences that get a class.
 FEWEST, SHORTEST = 3, 3
@@ -57,7 +57,7 @@ def with_sequence_classes(texts: Sequence[ClassText]) -> list[ClassText]:
     if not classes:
         return list(texts)
     rewritten = [
-        replace(text, fields=[unparsed(statement) for statement in own])
+        replace(text, fields=[unparse_expression(statement) for statement in own])
         for text, own in zip(texts, statements, strict=True)
     ]
     return [*rewritten, *classes]

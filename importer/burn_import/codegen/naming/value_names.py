@@ -25,7 +25,7 @@ from burn_import.codegen.naming.vocabulary import (
     keeps_noun,
     result_of,
 )
-from burn_import.provenance.exporter_names import authored, chosen
+from burn_import.provenance.exporter_names import authored_identifier, custom_identifier
 from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.state_owners import states_of
 from burn_import.tracing.identifiers import argument, snake
@@ -78,7 +78,7 @@ class _Finder:
         for position, name in enumerate(node.outputs):
             if name is None:
                 continue
-            self.written[name] = authored(name)
+            self.written[name] = authored_identifier(name)
             noun = self.own(kind, position, node, attribute)
             if noun:
                 self.from_producer[name] = noun
@@ -93,7 +93,9 @@ class _Finder:
                         {inner: self.from_producer.get(outer or "", "")}
                     )
             else:
-                self.written.update({name: chosen(name) for name in body.inputs})
+                self.written.update(
+                    {name: custom_identifier(name) for name in body.inputs}
+                )
 
     def mixed(self, node: Node, kind: str) -> str:
         """Return the only model input that a mask computation depends on, else ""."""

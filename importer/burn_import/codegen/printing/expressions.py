@@ -21,7 +21,7 @@ from burn_import.tracing.expression import (
     Expression,
     atom,
     merge,
-    negated,
+    negate,
 )
 from burn_import.tracing.scalar_operands import (
     fill_number,
@@ -107,7 +107,7 @@ class Renderer(OperandRenderer):
             return atom("None")
         if deciding and name == "logical_not" and first.data in self.python:
             self.python.add(call.targets[0])
-            return negated(self.data(first), ordered=True)
+            return negate(self.data(first), ordered=True)
         if deciding and name == "has_element":
             self.python.add(call.targets[0])
             value = self.data(first)

@@ -105,9 +105,9 @@ def _call(head: str, given: Arguments, positional: int = 0) -> ast.expr:
     return ast.Call(_expression(head), args, keywords)
 
 
-def refused(layer: str, message: str) -> UnsupportedModel:
+def refused(what: str, message: str) -> UnsupportedModel:
     """Return the error that a layer cannot be emitted for PyTorch."""
-    return UnsupportedModel(f"nn.{layer}: {message}", "the target burn has it")
+    return UnsupportedModel(f"nn.{what}: {message}", "the target burn has it")
 
 
 def _conv(name: str, given: Arguments, pairs: Collection[str] = ()) -> ast.expr:

@@ -41,7 +41,7 @@ UNSUPPORTED: Mapping[str, str] = {
 _STEPS_OF_TRANSFORMS = "torch._functorch."
 
 
-def refusal(target: str) -> str:
+def refusal_reason(target: str) -> str:
     """Return the reason why calls of a target are not supported."""
     if target in UNSUPPORTED:
         return f"this operator is not supported: {UNSUPPORTED[target]}"

@@ -13,7 +13,7 @@ from burn.version import VERSION
 _CHOSEN: dict[Any, int] = {}
 
 
-def chosen(device: int, key: Any, count: int, choose: Callable[[], int]) -> int:
+def choice_of(device: int, key: Any, count: int, choose: Callable[[], int]) -> int:
     """Return the number of the algorithm of ``key`` among ``count``, -1 for none.
 
     It is the result of ``choose`` in this process, or in an earlier one with the same

@@ -276,7 +276,7 @@ def counters(count: int) -> Any:
     return cupy.zeros(count, np.uint32) if memory is None else memory.counters(count)
 
 
-def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
+def pack_once(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
     """Return ``pack(array)``; a CUDA graph computes it once for parameters."""
     capture = _LOCAL.capture
     return pack(array) if capture is None else capture.packed(array, layout, pack)

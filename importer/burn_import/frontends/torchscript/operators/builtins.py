@@ -7,7 +7,12 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
-from burn_import.frontends.torch_export.builder import FLOAT64, Value, kind_of, promoted
+from burn_import.frontends.torch_export.builder import (
+    FLOAT64,
+    Value,
+    kind_of,
+    promoted_dtype,
+)
 from burn_import.frontends.torch_export.complex_as_real import is_complex
 from burn_import.frontends.torchscript.operators.calls import OperatorCalls
 from burn_import.frontends.torchscript.operators.dtypes import (
@@ -123,7 +128,7 @@ _NUMBERS = (bool, int, float, complex)
 def _promoted_type(operators: OperatorCalls, origin: Origin, *operands: PyValue) -> int:
     """Return the ``ScalarType`` number of the promoted dtype of operands."""
     values = [x.value if isinstance(x, TensorRef) else x for x in operands]
-    return scalar_number(promoted(values))
+    return scalar_number(promoted_dtype(values))
 
 
 def _extreme(name: str) -> Callable[..., PyValue]:

@@ -22,7 +22,7 @@ from burn.backend.cpu.bind.calls import (
     traced_arguments,
 )
 from burn.backend.cpu.bind.constants import Constants
-from burn.backend.cpu.bind.donated_buffers import DonatedBuffer, looking, written_over
+from burn.backend.cpu.bind.donated_buffers import DonatedBuffer, finite_check, in_place
 from burn.backend.cpu.bind.finite import (
     NotFiniteError,
     expect_numbers,
@@ -144,13 +144,13 @@ class Builder:
             if owner and self._counts(drops).get(owner, 0) + 1 == owner.users:
                 self._free = [owner]
             self._bind(step)
-            look = mine and looking(step, mine, self.values)
-            if look:
-                look()
-                self.note(look)
+            check = mine and finite_check(step, mine, self.values)
+            if check:
+                check()
+                self.note(check)
             self._end(drops)
         writes = [(box, self.values[s.place]) for box, s in segment.writes.items()]
-        return self._sequence, written_over(self, self._kept, writes)
+        return self._sequence, in_place(self, self._kept, writes)
 
     # The interface for kernels and traced arrays.
 

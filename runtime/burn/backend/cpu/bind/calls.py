@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cpu.bind.numpy_capture import UntraceableError, traced
+from burn.backend.cpu.bind.numpy_capture import UntraceableError, traced_view
 from burn.ops.support import Array
 from burn.plan.plan_ir import Slot, Step, UnforeseenError
 from burn.plan.replay import arguments, has_bounds, has_slots
@@ -107,9 +107,9 @@ def traced_arguments(
         array = values[arg.place]
         if type(array) is not np.ndarray:
             return array
-        return traced(array, tracer, arg.place in constants)
+        return traced_view(array, tracer, arg.place in constants)
     if kind is np.ndarray and arg.ndim > 1:  # others may be read in Python, as axes are
-        return traced(arg, tracer, constant=True)
+        return traced_view(arg, tracer, constant=True)
     if kind is list or kind is tuple:
         return kind([traced_arguments(a, values, constants, tracer) for a in arg])
     if has_slots(arg):

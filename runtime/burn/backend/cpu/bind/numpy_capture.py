@@ -102,11 +102,11 @@ class Traced(np.ndarray[Any, Any]):
         return target
 
     def _traced(self, array: Array, constant: bool) -> Any:
-        return traced(array, self.tracer, constant)
+        return traced_view(array, self.tracer, constant)
 
     def _known(self, array: Array) -> Any:
         """Return a constant result."""
-        return traced(array, self.tracer, constant=True)
+        return traced_view(array, self.tracer, constant=True)
 
     def _kept(self, result: Array) -> Any:
         """Return the result in memory of the plan."""
@@ -304,7 +304,7 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
 _ASKING = {np.shape, np.ndim, np.size, np.may_share_memory, np.result_type}
 
 
-def traced(array: Array, tracer: Notes, constant: bool = False) -> Any:
+def traced_view(array: Array, tracer: Notes, constant: bool = False) -> Any:
     """Return a view of ``array`` whose operations are reported to ``tracer``."""
     view = array.view(Traced)
     view.tracer, view.constant, view.used = tracer, constant, []

@@ -22,7 +22,7 @@ from burn.backend.cuda.libraries import CaptureMemory, capturing
 from burn.box import Box, changes
 from burn.plan.executable import Executable, Plan
 from burn.plan.plan_ir import Step, boxes_read, written
-from burn.plan.pytree import mapped
+from burn.plan.pytree import map_leaves
 from burn.plan.replay import Replay
 from burn.tensor import Tensor, innermost
 
@@ -300,7 +300,7 @@ class Captured:
             for target, array in zip(self._inputs, inputs, strict=True):
                 target[...] = array
             self._graph.launch(stream)
-            result = mapped(self._copied, self._result)
+            result = map_leaves(self._copied, self._result)
             state.commit(stream)
         return result
 
@@ -331,5 +331,5 @@ def _arrays(result: Any) -> list[Any]:
             arrays.append(innermost(leaf).data)
         return leaf
 
-    mapped(collect, result)
+    map_leaves(collect, result)
     return [array for array in arrays if hasattr(array, "device")]

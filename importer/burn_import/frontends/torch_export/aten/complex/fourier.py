@@ -11,8 +11,8 @@ from burn_import.frontends.torch_export.complex_as_real import (
     axes_of,
     count,
     is_complex,
-    paired,
     reals,
+    to_pairs,
 )
 from burn_import.frontends.torch_export.registry import COMPLEX, RULES, Rule, rule
 from burn_ir import UnsupportedModel
@@ -34,7 +34,7 @@ MODES: dict[str | None, tuple[int, int]] = {
 def as_signal(g: Builder, x: Value) -> Value:
     """Return ``x`` as a signal [..., 1], or [..., 2] if it is complex."""
     if is_complex(x):
-        return paired(x)
+        return to_pairs(x)
     return reals(g).op("Unsqueeze", reals(g).cast(x), [-1])
 
 

@@ -36,10 +36,10 @@ def work_of_row(weights: int) -> int:
     return weights * _ROW
 
 
-def frozen(value: Any) -> Any:
+def as_hashable(value: Any) -> Any:
     """Return ``value`` with tuples instead of lists, to be hashable."""
     if isinstance(value, list | tuple):
-        return tuple(frozen(item) for item in value)
+        return tuple(as_hashable(item) for item in value)
     return value
 
 
@@ -68,7 +68,7 @@ class Primitives(threading.local):
             primitive = entries[key]
             entries.move_to_end(key)
         except TypeError:  # a list, which has no hash
-            key = frozen(key)
+            key = as_hashable(key)
             hash(key)  # or this would not end
             return self.get(key, make, work)
         except KeyError:

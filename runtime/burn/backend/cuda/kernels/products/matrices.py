@@ -27,7 +27,7 @@ class Matrix:
     alignment: int
 
 
-def described(array: Array) -> tuple[Array, Matrix]:
+def describe_matrices(array: Array) -> tuple[Array, Matrix]:
     """Return ``array`` [..., n, k] as matrices, copied if its strides are
     unsupported.
     """

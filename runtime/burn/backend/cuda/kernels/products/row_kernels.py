@@ -8,7 +8,7 @@ import numpy as np
 from burn.backend.cuda.kernels.elementwise import epilogues
 from burn.backend.cuda.kernels.elementwise.epilogues import TYPES, has_residual
 from burn.backend.cuda.launching import INSTRUCTIONS, launch
-from burn.backend.cuda.libraries import packed
+from burn.backend.cuda.libraries import pack_once
 from burn.ops.decoding import Norm
 from burn.ops.fused import After
 from burn.ops.support import Array
@@ -129,7 +129,7 @@ class RowKernel(NamedTuple):
     shared: int
 
 
-def compiled(code: str, columns: int, shared: int) -> RowKernel:
+def compile_kernel(code: str, columns: int, shared: int) -> RowKernel:
     """Compile ``code`` for blocks with ``shared`` bytes of dynamic shared memory."""
     import cupy
 
@@ -154,8 +154,8 @@ def run(
 
     x, weight, bias, residual, norm_weight, norm_bias, gate = operands
     assert x is not None and weight is not None
-    weight = packed(weight, "rows", cupy.ascontiguousarray)
-    gate = None if gate is None else packed(gate, "rows", cupy.ascontiguousarray)
+    weight = pack_once(weight, "rows", cupy.ascontiguousarray)
+    gate = None if gate is None else pack_once(gate, "rows", cupy.ascontiguousarray)
     if not has_residual(form.after):
         residual = None
     arrays = [
