@@ -102,9 +102,7 @@ class ArrayBackend(Backend):
         return arg
 
     def import_tensor(self, tensor: Tensor) -> Any:
-        """Return the raw array of ``tensor``, which must be on this device or the
-        host.
-        """
+        """Return the raw array of ``tensor``, which is on this device or the host."""
         home = tensor.backend
         if home is self:
             return tensor.data

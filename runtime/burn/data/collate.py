@@ -156,8 +156,7 @@ def _check_alike(values: Sequence[Any], path: str) -> None:
 
 
 def as_tensors(batch: Any, backend: Backend | None = None) -> Any:
-    """Return ``batch`` with tensors of ``backend`` instead of arrays; keep other
-    leaves.
+    """Return ``batch`` with tensors of ``backend`` for arrays, and other leaves as is.
 
     Arrays are not copied if the backend can use them directly.
     """

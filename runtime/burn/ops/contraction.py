@@ -166,9 +166,7 @@ def _matrices(work: _Work, x: _Named, y: _Named, labels: _Labels) -> _Named:
 
 
 def _spread(work: _Work, x: _Named, names: str) -> Any:
-    """Return the value of ``x`` with an axis for each of ``names``, of extent 1 if
-    missing.
-    """
+    """Return the value of ``x`` with an axis for each name, of extent 1 if missing."""
     x = work.permuted(x, "".join(name for name in names if name in x.names))
     shape = tuple(work.shape(n)[0] if n in x.names else 1 for n in names)
     if shape == work.shape(*x.names):

@@ -48,8 +48,7 @@ def conv(
     dilation: Extents = 1,
     groups: int = 1,
 ) -> Array:
-    """Return the cross-correlation of ``x`` [N, C, *size], ``weight`` [O, C/groups,
-    *K].
+    """Return the cross-correlation of ``x`` [N, C, *size] and ``weight`` [O, C/G, *K].
 
     The result is [N, O, *count]. ``padding`` is one integer, one for each spatial axis,
     or a pair (before, after) for each.
@@ -311,18 +310,14 @@ def _blocks(wins: Windows, batch: int, row_bytes: int) -> Iterator[Any]:
 
 
 def _matrix(weight: Array, groups: int, taps_first: bool) -> Array:
-    """Return ``weight`` [A, B, *K] as [G, A/G, K * B], or [G, A/G, B * K] without a
-    copy.
-    """
+    """Return ``weight`` [A, B, *K] as [G, A/G, K * B] or, uncopied, [G, A/G, B * K]."""
     if taps_first:
         weight = np.moveaxis(weight, 1, -1)
     return weight.reshape(groups, weight.shape[0] // groups, prod(weight.shape[1:]))
 
 
 def _taps_first(wins: Windows, batch: int, channels: int) -> bool:
-    """Return whether to reorder the weights instead of the windows: the smaller is
-    copied.
-    """
+    """Return whether to reorder the weights, not the windows: the smaller one."""
     return wins.taps == 1 or batch * prod(wins.count) >= channels
 
 

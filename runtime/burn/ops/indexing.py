@@ -104,9 +104,7 @@ def slice_grad(
     *,
     shape: tuple[int, ...],
 ) -> Array:
-    """Return zeros of ``shape`` with ``grad`` at the elements that :func:`slice`
-    reads.
-    """
+    """Return zeros of ``shape`` with ``grad`` at the elements :func:`slice` reads."""
     out = namespace(grad).zeros(shape, grad.dtype)
     out[_slices(shape, starts, ends, axes, steps)] = grad
     return out
@@ -216,8 +214,7 @@ def add_rows(out: Array, index: Array, rows: Array) -> None:
 
 @primitive(traceable=True, bound=bounds.of_first, memory_bound=True)
 def gather_nd(x: Array, indices: Array, batch_dims: int = 0) -> Array:
-    """Return the slices of ``x`` at the index tuples along the last axis of
-    ``indices``.
+    """Return the slices of ``x`` at the index tuples in ``indices[..., :]``.
 
     The first ``batch_dims`` axes of both are batch axes. The result has the shape
     ``indices.shape[:-1] + x.shape[batch_dims + indices.shape[-1]:]``.
@@ -296,8 +293,7 @@ nonzero.no_gradient("the results are integers")
 
 @composite(outputs=1)
 def compress(x: Array, condition: Array, axis: int | None = None) -> Any:
-    """Return the entries of ``x`` along ``axis`` where the vector ``condition`` is
-    true.
+    """Return the entries of ``x`` along ``axis`` where ``condition`` [n] is true.
 
     Without ``axis``, ``x`` is flattened. ``condition`` may be shorter than the axis.
     """
@@ -328,8 +324,7 @@ one_hot_mask.no_gradient("the result is a bool")
 
 @composite(outputs=1)
 def one_hot(indices: Array, depth: Any, values: Array = None, *, axis: int = -1) -> Any:
-    """Return ``values[1]`` at ``indices`` along a new axis of ``depth``, else
-    ``values[0]``.
+    """Return ``indices`` one-hot on a new axis of ``depth``, by ``values`` (off, on).
 
     ``values`` default to 0 and 1 in float32; indices out of range select nothing.
     """
@@ -341,8 +336,7 @@ def one_hot(indices: Array, depth: Any, values: Array = None, *, axis: int = -1)
 
 @composite(outputs=1)
 def depth_to_space(x: Array, *, blocksize: int, mode: str = "DCR") -> Any:
-    """Return channel blocks moved to space: ``[n, c b b, h, w]`` to ``[n, c, h b, w
-    b]``.
+    """Return channel blocks moved to space: ``[n, cbb, h, w]`` to ``[n, c, hb, wb]``.
 
     ``mode`` is ``"DCR"`` or ``"CRD"``, the order of depth, column and row in channels.
     """

@@ -64,9 +64,7 @@ def layer_norm_grad(
     axis: Axes = -1,
     epsilon: float = 1e-5,
 ) -> tuple[Array, ...]:
-    """Return the gradients ``(x, weight)`` of :func:`layer_norm`; ``(x,)`` without
-    weight.
-    """
+    """Return the gradients of ``x`` and, if any, ``weight`` of :func:`layer_norm`."""
     axes = feature_axes(axis, x.ndim)
     norm, inverse = _standardize(x, axes, epsilon)
     return _pull(grad, norm, inverse, weight, axes, x.dtype, centered=True)
@@ -122,9 +120,7 @@ def rms_norm_grad(
     axis: Axes = -1,
     epsilon: float = 1e-5,
 ) -> tuple[Array, ...]:
-    """Return the gradients ``(x, weight)`` of :func:`rms_norm`; ``(x,)`` without
-    weight.
-    """
+    """Return the gradients of ``x`` and, if present, ``weight`` of :func:`rms_norm`."""
     axes = feature_axes(axis, x.ndim)
     norm, inverse = _unit(x, axes, epsilon)
     return _pull(grad, norm, inverse, weight, axes, x.dtype, centered=False)
@@ -169,9 +165,7 @@ def average(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def average_product(x: Array, y: Array, axes: tuple[int, ...]) -> Array:
-    """Return the mean of ``x * y``, of the same shape, over ``axes``, which are
-    kept.
-    """
+    """Return the mean of ``x * y``, of equal shape, over ``axes``, which are kept."""
     if axes == (x.ndim - 1,) and x.dtype.kind == "f" and namespace(x) is np:
         total = np.vecdot(x, y)[..., None]
         return total / max(x.shape[-1], 1)
@@ -197,9 +191,7 @@ def _steps(x: Array, axes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int,
 
 
 def _unit(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array]:
-    """Return ``x`` divided by its root mean square (new memory), and the inverse of
-    that.
-    """
+    """Return ``x`` over its root mean square (new memory), and the inverse of that."""
     work = accumulate(x)
     inverse = 1.0 / np.sqrt(average_product(work, work, axes) + epsilon)
     return work * inverse, inverse
@@ -223,9 +215,7 @@ def _pull(
     *,
     centered: bool,
 ) -> tuple[Array, ...]:
-    """Return the gradients of x, and of weight if present, from the normalized
-    ``norm``.
-    """
+    """Return the gradients of x and, if present, weight, from normalized ``norm``."""
     grad = accumulate(grad)
     product = grad * norm
     shares: tuple[Array, ...] = ()

@@ -249,8 +249,7 @@ def _(
 def _of_groups(
     groups: int, x: Any, weight: Any, bias: Any = None
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Any, Any]]:
-    """Return the axes of a group norm, the grouped shape, and the weight and bias for
-    it.
+    """Return the axes of a group norm, the grouped shape, and its weight and bias.
 
     Raises:
         ValueError: weight or bias does not have one number per channel.
@@ -292,8 +291,7 @@ def lrn(
     beta: float = 0.75,
     bias: float = 1.0,
 ) -> Tensor:
-    """Return ``x`` [N, C, ...] divided by a power of the mean square of ``size``
-    channels.
+    """Return ``x`` [N, C, ...] over a power of the mean square of ``size`` channels.
 
     ``x / (bias + alpha / size * sum) ** beta``, where the sum takes ``(size - 1) // 2``
     channels before and ``size // 2`` after; those that do not exist are 0.

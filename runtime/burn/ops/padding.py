@@ -247,9 +247,7 @@ def _(grad: Any, out: Any, x: Any, shifts: Any, axes: Axes) -> Any:
 
 @primitive(traceable=True, memory_bound=True)
 def trilu(x: Array, k: Any = 0, *, upper: bool = True) -> Array:
-    """Return the triangle of the last two axes on and above (or below) diagonal
-    ``k``.
-    """
+    """Return the last two axes' triangle on and above (or below) diagonal ``k``."""
     xp, (diagonal,) = namespace(x), integers(k)
     row, column = xp.arange(x.shape[-2])[:, None], xp.arange(x.shape[-1])
     kept = column - row >= diagonal if upper else column - row <= diagonal

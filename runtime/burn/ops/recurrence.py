@@ -241,9 +241,7 @@ def run_directions(
 def direction_starts(
     m: Any, start: Any, x: Any, directions: tuple[int, int], layout: int
 ) -> Any:
-    """Return the first states of ``directions`` (number, hidden size), zeros for
-    None.
-    """
+    """Return the first states of ``directions`` (number, size), zeros for None."""
     if start is None:
         return m.zeros((directions[0], x.shape[1], directions[1]), x.dtype)
     return m.wide(m.permute(start, (1, 0, 2)) if layout else start)
@@ -263,8 +261,7 @@ def steps_within(m: Any, x: Any, lengths: Any) -> Any:
 def body_gradients(
     body: Callable[..., tuple[Any, ...]], grads: tuple[Any, ...], args: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return, for every argument, a function that computes its gradient through
-    ``body``.
+    """Return for each argument a function that computes its gradient through ``body``.
 
     The body is rerun once on a tape above that of the arguments, so the results can be
     differentiated again. ``grads`` are those of its results, None for zeros.
@@ -323,9 +320,7 @@ class Kind(NamedTuple):
         return 4 + self.states
 
     def gradients(self, grads: Any, args: tuple[Any, ...], options: Any) -> Any:
-        """Return a function for the gradient of each argument, through the layer's
-        body.
-        """
+        """Return a function for each argument's gradient, through the layer's body."""
 
         def body(m: Any, *inputs: Any) -> Any:
             return self.layer(m, *inputs, options=Options(**options))

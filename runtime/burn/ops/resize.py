@@ -64,8 +64,7 @@ class Resampling(NamedTuple):
 def resize(
     x: Array, scales: Any = None, sizes: Any = None, roi: Any = None, **options: Any
 ) -> Array:
-    """Return ``x`` resampled to ``sizes``, or by ``scales``, along ``axes`` (default
-    all).
+    """Return ``x`` resampled to ``sizes``, or by ``scales``, along ``axes`` or all.
 
     Exactly one of ``scales`` and ``sizes`` is given; both, and ``roi`` (starts, then
     ends, for ``"tf_crop_and_resize"``), are read on the host. Scales are used as given,

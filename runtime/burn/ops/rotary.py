@@ -139,8 +139,7 @@ def _key(
 
 @composite
 def extend_cache(cache: Any, update: Any, starts: Any, length: Any) -> Any:
-    """Return ``cache`` ``[batch, heads, sequence, size]`` with ``update`` at
-    ``starts``.
+    """Return ``cache`` ``[batch, heads, rows, size]`` with ``update`` at ``starts``.
 
     ``starts`` is one integer per batch; later entries of ``cache`` are dropped. The
     result has ``length`` entries, or as many as ``cache`` if that is more, with zeros

@@ -11,9 +11,7 @@ _MOST_PARTS = 100
 
 
 def renamed(key: str, rules: Iterable[Rule]) -> str:
-    """Return ``key`` after each rule in turn, applied to the result of the one
-    before.
-    """
+    """Return ``key`` after each rule in turn, applied to the previous result."""
     for pattern, replacement in rules:
         key = pattern.sub(replacement, key)
     return key

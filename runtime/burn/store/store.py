@@ -107,9 +107,7 @@ class Store:
 
     @classmethod
     def from_bytes(cls, data: bytes, format_name: str = "bin") -> Self:
-        """Return the store of a record in memory. All formats but ``bin`` are
-        detected.
-        """
+        """Return the store of a record in memory; ``bin`` is not detected."""
         return cls(BytesOrigin(data, format_name))
 
     @classmethod
@@ -134,38 +132,29 @@ class Store:
         return self._wanting(frozenset(keys).__contains__)
 
     def with_predicate(self, *wanted: Predicate) -> Self:
-        """Return a store that selects keys for which one of the functions returns
-        true.
-        """
+        """Return a store that selects keys for which some function returns true."""
         return self._wanting(*wanted)
 
     def _wanting(self, *filters: Predicate) -> Self:
         return replace(self, filters=(*self.filters, *filters))
 
     def allow_partial(self, allowed: bool = True) -> Self:
-        """Return a store that loads matching keys, and reports the rest without an
-        error.
-        """
+        """Return a store that loads matching keys, and only reports the others."""
         return replace(self, is_partial=allowed)
 
     def convert_dtypes(self, wanted: bool = True) -> Self:
-        """Return a store that converts between float dtypes and between integer
-        dtypes.
-        """
+        """Return a store that converts between floats, and between integers."""
         return replace(self, is_converting=wanted)
 
     def map_indices_contiguous(self, wanted: bool = True) -> Self:
-        """Return a store that renumbers the layers of an ``nn.Sequential``
-        consecutively.
+        """Return a store that renumbers layers of ``nn.Sequential`` consecutively.
 
         Numbers that the module also has are unchanged.
         """
         return replace(self, is_renumbering=wanted)
 
     def in_burn_layout(self, wanted: bool = True) -> Self:
-        """Return a store that uses the keys and layouts of Burn instead of
-        PyTorch's.
-        """
+        """Return a store with the keys and layouts of Burn instead of PyTorch's."""
         return replace(self, is_in_burn_layout=wanted)
 
     def with_metadata(self, key: str, value: str) -> Self:
@@ -173,8 +162,7 @@ class Store:
         return replace(self, about={**self.about, key: value})
 
     def with_precision(self, precision: Precision | None) -> Self:
-        """Return a store that writes all floats in one dtype and all integers in
-        another.
+        """Return a store that writes all floats in one dtype, all integers in another.
 
         ``full`` is float32 and int32, ``half`` float16 and int16, ``double`` float64
         and int64. The record is marked accordingly, and converted back when it is
@@ -223,8 +211,7 @@ class Store:
         return record_bytes(format_name, arrays, self.about, precision=self.precision)
 
     def collected(self, module: Module) -> Mapping[str, StoredTensor]:
-        """Return the selected tensors of ``module`` by their new keys, as ``save``
-        writes them.
+        """Return the tensors of ``module`` that ``save`` writes, by their new keys.
 
         Raises:
             RecordError: two keys have the same new name.
@@ -252,9 +239,7 @@ class Store:
     def _offered(
         self, content: Content, module: Module, boxes: Iterable[str]
     ) -> tuple[Mapping[str, StoredTensor], list[Row]]:
-        """Return the file's tensors by module keys, and report rows of the excluded
-        ones.
-        """
+        """Return the file's tensors by module keys; report rows of excluded ones."""
         keys = {name: renamed(name, self.rules) for name in content.tensors}
         if self.is_renumbering:
             closed = renumbered(tuple(keys.values()), tuple(boxes))

@@ -122,8 +122,7 @@ def _merged_class(uses: list[_Use], names: Namespace) -> list[ClassText]:
 
 
 def _read(steps: str, uses: list[_Use]) -> dict[str, str]:
-    """Return the parameters of the classes around that ``steps`` reads, with their
-    types.
+    """Return the parameters of enclosing classes that ``steps`` reads, with types.
 
     Raises:
         DifferError: a parameter has several types.

@@ -73,17 +73,13 @@ _LOCAL = _Local()
 
 @cache
 def cudnn() -> Any:
-    """Return the package ``cudnn`` (nvidia-cudnn-frontend); warn and return None
-    without it.
-    """
+    """Return the package ``cudnn`` (nvidia-cudnn-frontend), else warn, return None."""
     return _package("cudnn", "nvidia-cudnn-frontend", "Convolutions")
 
 
 @cache
 def cublas_lt() -> Any:
-    """Return the bindings of cuBLASLt (nvmath-python); warn and return None without
-    them.
-    """
+    """Return the bindings of cuBLASLt (nvmath-python), else warn and return None."""
     return _package("nvmath.bindings.cublasLt", "nvmath-python", "Matrix products")
 
 
@@ -283,9 +279,7 @@ def pack_once(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
 
 
 def workspace(device: int, stream: int, size: int) -> int:
-    """Return the address of at least ``size`` bytes of scratch memory for
-    ``stream``.
-    """
+    """Return the address of ``size`` bytes or more of scratch memory for ``stream``."""
     capture = _LOCAL.capture
     if capture is None:
         spaces = _LOCAL.workspaces.setdefault((device, stream), Workspaces())

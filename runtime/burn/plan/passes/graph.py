@@ -151,8 +151,6 @@ def swapped_axes(step: Step) -> tuple[int, ...]:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether two arguments are the same value; ``==`` cannot compare
-    tensors.
-    """
+    """Return whether two arguments are one value; ``==`` cannot compare tensors."""
     both = type(one) is Slot and type(other) is Slot
     return one is other or (both and one == other)

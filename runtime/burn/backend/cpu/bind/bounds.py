@@ -44,8 +44,7 @@ _HAZARDS = _ACTIVATIONS | {max_pool, max_pool_with_places, gru, lstm, rnn, gelu_
 
 
 def operands_at_risk(step: Step, *, rounds: bool) -> tuple[int, ...]:
-    """Return the operands that must be finite, with the result, for oneDNN to be
-    correct.
+    """Return the operands that must be finite, like the result, for oneDNN to be right.
 
     With ``rounds`` sums are reordered or reformulated compared to eager calls: if one
     overflows, the result may be an infinity or NaN.

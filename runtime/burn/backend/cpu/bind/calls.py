@@ -32,8 +32,7 @@ def _unforeseen(step: Step, array: Any) -> UnforeseenError:
 
 
 class StepCall:
-    """A call of a step's whole kernel in each run; results are copied to
-    ``targets``.
+    """A call of a step's whole kernel in each run; copies results to ``targets``.
 
     ``values`` are the arrays of the slots in ``template``, in memory that stays.
     """

@@ -89,8 +89,7 @@ class Inputs:
         self._operands = set()
 
     def release(self, buffer: Buffer) -> None:
-        """Handle the end of the lifetime of ``buffer``: all readers of an input are
-        known.
+        """Handle the end of the lifetime of ``buffer``, when all its readers are known.
 
         In later runs they read the caller's memory directly.
         """

@@ -37,9 +37,7 @@ def gathered(source: Place, target: Array) -> Kernel | None:
 
 
 def scattered(name: str, target: Place, values: Array) -> Kernel | None:
-    """Return the kernel of combining ``array[indices]`` with values by the function
-    ``name``, None if it is NumPy's.
-    """
+    """Return the kernel of ``ufunc.at`` on ``array[indices]``; None for NumPy's."""
     return _indexed(name, target, values)
 
 

@@ -42,9 +42,7 @@ class _Call(NamedTuple):
 
     @property
     def time(self) -> float | None:
-        """The nanoseconds without elements that machine code saves, None if it cannot
-        make the call.
-        """
+        """The nanoseconds that machine code saves, None if it cannot make the call."""
         if self.operations is not None:
             return numpy_time(self.operations)
         if self.single is not None:

@@ -29,9 +29,7 @@ class Code(NamedTuple):
 
 
 class NativeCall(NamedTuple):
-    """A call that returns a status, its function, None if several threads run it, and
-    what must live as long.
-    """
+    """A call that returns a status, its sole function if any, and what it refers to."""
 
     call: Callable[[], Any]
     native: Native | None

@@ -12,8 +12,7 @@ from burn.ops.support import Array
 
 
 def nonzero(x: Array, target: Array) -> Kernel | None:
-    """Return the kernel of the indices of nonzero elements [rank, count], None if it is
-    NumPy's.
+    """Return the kernel of ``np.nonzero`` as an array [rank, count]; None for NumPy's.
 
     It fails if there are more or fewer than in ``target``.
     """
@@ -58,9 +57,7 @@ def _nonzero_source(dtype: np.dtype[Any], rank: int) -> str:
 
 
 def extreme(name: str, x: Array, axis: int, target: Array) -> Kernel | None:
-    """Return the kernel of ``np.argmax`` or ``np.argmin`` along an axis, None if it is
-    NumPy's.
-    """
+    """Return the kernel of ``argmax`` or ``argmin`` along an axis; None for NumPy's."""
     axis %= max(x.ndim, 1)
     if x.dtype not in (*FLOATS, INT32, INT64) or not x.size or x.ndim > 6:
         return None

@@ -102,9 +102,7 @@ class GraphReplay(Executable):
         return self._replay.run(inputs)
 
     def compared(self, inputs: list[Any]) -> Iterator[tuple[int, Step, float]]:
-        """Yield each fused step with its number and relative error against unfused
-        steps.
-        """
+        """Yield each fused step with its number and error against unfused steps."""
         with self._device.current():
             program = Program(self._plan, self._device)
             state = State(program, self._device).values()
@@ -138,9 +136,7 @@ class GraphReplay(Executable):
         return self._captured
 
     def _capture(self, inputs: list[Any], read: list[Any]) -> "Captured":
-        """Return a verified graph, with fallbacks to fills between kernels and no
-        fusion.
-        """
+        """Return a verified graph; fall back to fills between kernels, or no fusion."""
         plan, device, varying = self._plan, self._device, self._varying
         if self._program is None:
             self._program = Program(plan, device, varying=varying)

@@ -127,9 +127,7 @@ class Program:
     def compared(
         self, inputs: list[Any], constants: dict[int, Any]
     ) -> Iterator[tuple[int, Step, float]]:
-        """Yield number, step, and relative error of each fused step against unfused
-        steps.
-        """
+        """Yield number, step and relative error of each step against unfused ones."""
         values = self._values(inputs, constants)
         for number, (step, drops) in enumerate(self._steps):
             parts = _parts(step, self.device)
@@ -170,9 +168,7 @@ class Program:
 
 
 def _passed(plan: Plan, is_fused: bool) -> Segment:
-    """Return the steps of ``plan``, fused as far as gradients and ``is_fused``
-    allow.
-    """
+    """Return the steps of ``plan``, fused as far as gradients and options allow."""
     abilities = Abilities(is_printed, PRIMITIVES)
     if not is_fused:
         return run_passes(plan.root, plan.inputs, (hoist_constants,))

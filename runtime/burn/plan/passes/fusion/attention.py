@@ -106,8 +106,7 @@ def _matched(step: Step, graph: Graph) -> _Match | None:
 
 
 def _weights(step: Step, graph: Graph) -> tuple[Step | None, tuple[Step, ...]]:
-    """Return the step that computes the weights of a product, and the reshapes around
-    it.
+    """Return the step that computes a product's weights, and the reshapes around it.
 
     Reshapes of the weights and of the result occur where heads that share keys are rows
     of one product.
@@ -176,9 +175,7 @@ def _factor(step: Step) -> tuple[Any, float] | None:
 
 
 def _grouped(step: Step, graph: Graph) -> _Scores | None:
-    """Return the scores of a product in which heads that share keys are rows, or
-    None.
-    """
+    """Return the scores of a product whose rows are heads with shared keys, or None."""
     product = graph.only_use(step.args[0])
     if product is None or product.primitive is not matmul:
         return None
@@ -303,9 +300,7 @@ def _summed(masks: tuple[Any, ...], graph: Graph) -> tuple[Any, list[Step]]:
 
 
 def _attention(match: _Match, graph: Graph) -> list[Step]:
-    """Return the attention step of a match, after a view of transposed keys if
-    needed.
-    """
+    """Return the attention step of a match, after a view of transposed keys if any."""
     query, transposed, value = match.operands
     views: list[Step] = []
 

@@ -105,9 +105,7 @@ def _narrow(mask: Any, graph: Graph) -> Any:
 
 
 def _entry(step: Step, graph: Graph, keys: dict[int, Any]) -> Step | None:
-    """Return a view of the new entry if ``step`` slices exactly that entry, else
-    None.
-    """
+    """Return a view of the new entry if ``step`` slices exactly it, else None."""
     if step.primitive is not getitem or len(step.args) != 2:
         return None
     joint = _joint(step.args[0], graph)

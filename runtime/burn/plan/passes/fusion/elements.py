@@ -67,9 +67,7 @@ def _next(
     graph: Graph,
     abilities: Abilities,
 ) -> int | None:
-    """Return a place that only ``whole`` reads and that can be fused into it, or
-    None.
-    """
+    """Return a slot that only ``whole`` reads and that it can absorb, or None."""
     for slot in [arg.place for arg in whole.args if type(arg) is Slot]:
         _, before = wholes.get(slot, (0, None))
         if before is None or before.shape != whole.shape:

@@ -102,9 +102,7 @@ def _is_small(step: Step, graph: Graph) -> bool:
 
 
 def _gated(step: Step, graph: Graph) -> tuple[Step, tuple[int, ...]] | None:
-    """Return ``silu(gate(x)) * layer(x)`` as one step, and the places of its
-    factors.
-    """
+    """Return ``silu(gate(x)) * layer(x)`` as one step, and its factors' slots."""
     if step.primitive is not mul or len(step.args) != 2:
         return None
     factors = [graph.only_use(value) for value in step.args]

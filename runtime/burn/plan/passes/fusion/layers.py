@@ -20,9 +20,7 @@ def fuse_biases(steps: Steps, graph: Graph) -> Steps:
 
 
 def unflatten_layers(steps: Steps, graph: Graph) -> Steps:
-    """Apply layers to ``[..., in]`` instead of to flattened rows that are
-    unflattened.
-    """
+    """Apply layers to ``[..., in]`` instead of rows that are unflattened after."""
     return replace_pairs(steps, graph, _unflattened)
 
 

@@ -16,9 +16,7 @@ _LAYERS: tuple[Primitive[..., Any], ...] = (conv, linear)
 
 
 def fold_norms(steps: Steps, graph: Graph) -> Steps:
-    """Fold norms by stored statistics into the convolutions and linear layers before
-    them.
-    """
+    """Fold norms by stored statistics into the convolution or linear layer before."""
     return replace_pairs(steps, graph, _folded)
 
 

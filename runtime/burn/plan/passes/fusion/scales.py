@@ -43,9 +43,7 @@ def _scaled(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 
 def _is_by_channel(other: Any, layer: Step, graph: Graph) -> bool:
-    """Return whether ``other`` is one constant per channel, and weights are
-    constant.
-    """
+    """Return whether ``other`` is one constant per channel, and weights constant."""
     weight, bias = layer.args[1], (*layer.args, None)[2]
     if type(other) not in (Slot, Tensor):
         return False

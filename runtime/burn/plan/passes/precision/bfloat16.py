@@ -93,9 +93,7 @@ class _Narrowing:
         return replace(step, args=args, outputs=outputs, dtypes=narrow_dtypes)
 
     def _known(self, value: Any) -> Any:
-        """Return ``value`` in bfloat16 if all of it is available, else ``value``
-        itself.
-        """
+        """Return ``value`` in bfloat16 if all of it is available, else unchanged."""
         if type(value) is list or type(value) is tuple:
             parts = [self._known(item) for item in value]
             changed = all(n is not o for n, o in zip(parts, value, strict=True))

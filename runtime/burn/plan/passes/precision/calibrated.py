@@ -39,9 +39,7 @@ class Ranges:
         )
 
     def scaling(self, key: Key) -> tuple[Tensor, DType] | None:
-        """Return the scale and integer dtype of ``key``, or None if it was not
-        observed.
-        """
+        """Return the scale and integer dtype of ``key``, None if not observed."""
         low, high = self._seen.get(key, (0.0, 0.0))
         largest, dtype = (high / 255, uint8) if low == 0 else (_far(low, high), int8)
         if not np.isfinite(largest) or largest <= 0:

@@ -49,8 +49,7 @@ def quantize_early(steps: Steps, graph: Graph) -> Steps:
 
 
 def fuse_integer_sums(steps: Steps, graph: Graph) -> Steps:
-    """Fuse additions into integer layers whose results were quantized before the
-    addition.
+    """Fuse additions into integer layers whose results were quantized before.
 
     The results are clipped to the range of the integers, but not rounded.
     """
@@ -88,9 +87,7 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
 
 
 def _quick(step: Step, graph: Graph) -> list[Step]:
-    """Return a quantization by one scale, or no steps if it reverses a
-    dequantization.
-    """
+    """Return a quantization by one scale, or no steps if it undoes a dequantization."""
     x, dtype = step.args[0], step.dtypes[0]
     source = graph.maker.get(x.place) if type(x) is Slot else None
     if isinstance(source, Step) and source.primitive is dequantize:
@@ -137,9 +134,7 @@ def _zero(zero_point: Any, dtype: Any) -> Any:
 def _is_scaling(
     step: Step, scale: Any, zero_point: Any, graph: Graph, axis: int | None = None
 ) -> bool:
-    """Return whether ``step`` scales by a constant, or one for each index of
-    ``axis``.
-    """
+    """Return whether ``step`` scales by a constant, or one per index of ``axis``."""
     shape, dtype = graph.known(scale)
     if shape is None or dtype != FLOAT32 or step.static.get("block_size", 0):
         return False
@@ -154,9 +149,7 @@ def _is_scaling(
 
 
 def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
-    """Return integer weights with a scale per output, and the steps that compute
-    them.
-    """
+    """Return integer weights with a scale per output, and the steps of both."""
     operand = _integers(value, graph, 0)
     if operand is not None:
         return operand, []

@@ -79,9 +79,7 @@ class Primitives(threading.local):
 
     @contextmanager
     def limited(self, threads: int) -> Iterator[None]:
-        """Let at most ``threads`` compute for this thread, by primitives made for so
-        many.
-        """
+        """Limit this thread to ``threads``, by primitives made for that number."""
         with self.api.limited_threads(threads):
             before = self._known
             self._known = self._by_threads.setdefault(self.api.threads, OrderedDict())

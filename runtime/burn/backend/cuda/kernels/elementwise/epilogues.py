@@ -60,9 +60,7 @@ extern "C" __global__ void epilogue(Pack* x, const Pack* residual, long long cou
 
 
 def header(dtype: Any, size: int) -> str:
-    """Return the types for a kernel that reads ``size`` elements of ``dtype`` at
-    once.
-    """
+    """Return the types for a kernel that reads ``size`` elements at once."""
     element, _ = TYPES[dtype]
     include = "#include <cuda_fp16.h>\n" if dtype == np.float16 else ""
     return f"{include}typedef {element} T;\n#define SIZE {size}\n{_HEADER}"

@@ -28,9 +28,7 @@ class Matrix:
 
 
 def describe_matrices(array: Array) -> tuple[Array, Matrix]:
-    """Return ``array`` [..., n, k] as matrices, copied if its strides are
-    unsupported.
-    """
+    """Return ``array`` [..., n, k] as matrices; copied if strides are unsupported."""
     matrix = matrix_of(array)
     if matrix is None:
         array = dense(array)

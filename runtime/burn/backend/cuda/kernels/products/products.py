@@ -46,8 +46,7 @@ ALGORITHMS = 12
 
 @dataclass(frozen=True)
 class Extra:
-    """The epilogue of a product: ``scale`` times it, plus addend and bias, and
-    activation.
+    """The epilogue of a product: ``scale`` times it, plus addend, bias and activation.
 
     The addend has the shape of the product; the activation must exist in cuBLASLt.
     ``result`` describes the memory of the result if that is not dense; it is float32 if

@@ -122,9 +122,7 @@ def _inferred(
 def _with_ends(
     cell: Cell | None, given: LayerOperands, options: Options
 ) -> tuple[Array, ...] | None:
-    """Return results for sequences of different lengths in a plan, None without a
-    plan.
-    """
+    """Return a plan's results for sequences of different lengths, else None."""
     notes, lengths = noting(), given.lengths
     if notes is None or lengths is None or cell is None or given.x.ndim != 3:
         return None

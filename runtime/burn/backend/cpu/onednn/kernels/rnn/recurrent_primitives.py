@@ -102,8 +102,7 @@ class Form(NamedTuple):
 
     @property
     def work(self) -> int:
-        """Return the work of a step in multiplications, to choose the number of
-        threads.
+        """Return the multiplications of a step, to choose the number of threads.
 
         Threads synchronize twice per step, which halves it. A single row is limited by
         reading the weights: from the cache, or from memory if there is only one step.
@@ -142,9 +141,7 @@ class Layer:
         return f"recurrent {self._prepared.description.implementation}"
 
     def run(self, given: LayerOperands) -> tuple[Array, ...]:
-        """Return all outputs, ``[time, directions, batch, hidden]``, and the last
-        states.
-        """
+        """Return all outputs [time, directions, batch, hidden] and the last states."""
         form, x = self._form, compact(given.x)
         states = given.states if form.states else ()
         firsts = [or_zeros(state, form.state) for state in states]
@@ -236,9 +233,7 @@ def forward_description(
 def operands_of(
     api: Api, form: Form, layout: Callable[[Api, tuple[int, ...]], Handle]
 ) -> list[Handle | None]:
-    """Return the descriptors of the operands and results of a form, or their
-    gradients.
-    """
+    """Return the descriptors of a form's operands and results, or their gradients."""
     cell, width, count = form.cell, form.hidden, form.directions
     source = rows_of(api, (form.time, form.batch, form.inputs))
     target = rows_of(api, (form.time, form.batch, count * width))
@@ -260,9 +255,7 @@ def rows_of(api: Api, shape: tuple[int, ...], last: int = -1) -> Handle:
 
 
 def _arranged(parts: int, sums: Sums, array: Array) -> Array:
-    """Return ``array`` of ``parts`` along axis 1, with ``sums`` of parts in their
-    place.
-    """
+    """Return ``array`` with ``sums`` of its ``parts`` along axis 1 in their place."""
     given = compact(array).reshape(len(array), parts, -1)
     if sums == tuple((part,) for part in range(parts)):
         return given

@@ -105,9 +105,7 @@ class Training:
         return f"recurrent {self._front.description.implementation}, with gradients"
 
     def run(self, given: LayerOperands, space: Block) -> tuple[Array, ...]:
-        """Return all outputs, ``[time, directions, batch, hidden]``, and the last
-        states.
-        """
+        """Return all outputs [time, directions, batch, hidden] and the last states."""
         form, (places, _kept) = self._form, self._places(given, self._weights)
         every = empty((form.time, form.batch, form.directions, form.hidden))
         lasts = [empty(form.state) for _ in given.states]
@@ -163,9 +161,7 @@ class Training:
         return [*places, *map(address, firsts)], [x, zeros, *firsts]
 
     def _of_weights(self, slopes: list[Array]) -> list[Array]:
-        """Return the gradients of weights and biases in ONNX's layout and order of
-        gates.
-        """
+        """Return gradients of weights and biases in ONNX's layout and gate order."""
         form, gradients = self._form, []
         count, width, cell = form.directions, form.hidden, form.cell
         widths, sums = (form.inputs, width, 1), (cell.gates, cell.gates, cell.biases)
