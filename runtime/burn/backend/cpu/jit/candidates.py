@@ -45,8 +45,8 @@ def prepared_source(
             own = to.do(f"add i64 {to.do(f'mul i64 {image}, {classes}')}, {label}")
             order = to.at(orders, (to.do(f"mul i64 {own}, {count}"), "8"))
             limit = to.load(rating, least) if has_threshold else ""
-            selected = _ranked(to, rating, (row, of_score[2], count), order, limit)
-            to.store(INT64, selected, to.at(counts, (own, "8")))
+            found = _ranked(to, rating, (row, of_score[2], count), order, limit)
+            to.store(INT64, found, to.at(counts, (own, "8")))
     return to.text()
 
 
