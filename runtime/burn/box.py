@@ -63,7 +63,7 @@ def edits() -> int:
 def note_replacement() -> None:
     """Outdate all plans, since they may have recorded a module that was replaced.
 
-    What a recorded function replaces itself is part of its recording.
+    Replacements by the recorded function itself are part of its recording.
     """
     global _replacements
     if current_reader() is None:

@@ -61,7 +61,7 @@ class LayerSensitivity:
 
 @dataclass(frozen=True)
 class Quantized:
-    """What was written, the accuracy by output, and that by layer, the worst first.
+    """The written model, the accuracy by output, and by layer, the worst first.
 
     ``nodes`` are the nodes that were quantized to int8.
     """

@@ -113,7 +113,7 @@ def _scalar_symbol(graph: Graph, node: Node) -> Dim | None:
     return contents[()]
 
 
-def regular(graph: Graph) -> set[str]:
+def extent_values(graph: Graph) -> set[str]:
     """Return the values that depend on the dimensions of the inputs alone."""
     names: set[str] = set()
     for node in graph.nodes:
@@ -137,7 +137,7 @@ class _Hoisting:
         self.scope_of: dict[str, Path] = {}
         #: The number of nodes in each scope: an activation alone is no module.
         self.sizes = Counter(self.scopes.values())
-        self.regular = regular(graph)
+        self.regular = extent_values(graph)
         self.owning = {
             path[:length]
             for path in node_paths.layers.values()

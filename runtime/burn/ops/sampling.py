@@ -186,7 +186,7 @@ def gather_max(x: Any, index: Any, weight: Any = None) -> Any:
 
 def linear_taps(at: Any, extent: int) -> Taps:
     """Return the two neighbors of each of ``at`` along an axis; 0 beyond its ends."""
-    # What lies further out is as far outside, and a number that int64 can hold.
+    # Positions further out are outside as well; these fit into int64.
     at = clip(at, -2.0, extent + 1.0)
     start = floor(at)
     low = cast(where(start == start, start, -2.0), dtype=dtypes.int64)

@@ -8,7 +8,7 @@ import numpy as np
 
 from burn.plan.passes import Pass, run_passes
 from burn.plan.passes.constants import hoist_constants
-from burn.plan.passes.dead import eliminate_dead_steps
+from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.attention import fuse_attention
 from burn.plan.passes.fusion.caches import fuse_caches
 from burn.plan.passes.fusion.elements import Abilities, fuse_elementwise
@@ -40,13 +40,13 @@ DEVICE_PASSES: tuple[Pass, ...] = (
     fold_scales,
     fuse_attention,
     fuse_caches,
-    eliminate_dead_steps,
+    without_dead,
     partial(merge_layers, most=inf),
     fuse_epilogues,
     fuse_row_products,
-    eliminate_dead_steps,
+    without_dead,
     hoist_constants,
-    eliminate_dead_steps,
+    without_dead,
 )
 #: Half types first: their patterns include float32 operations between casts.
 DTYPES = (np.dtype(np.float16), FLOAT32)
@@ -62,5 +62,5 @@ def device_segment(plan: "Plan", abilities: Abilities | None = None) -> Segment:
         root = run_passes(root, plan.inputs, DEVICE_PASSES, dtype)
     if abilities is not None:
         chains = partial(fuse_elementwise, abilities=abilities)
-        root = run_passes(root, plan.inputs, (chains, eliminate_dead_steps))
+        root = run_passes(root, plan.inputs, (chains, without_dead))
     return root

@@ -76,7 +76,7 @@ class Recorder(Backend):
             yield
 
     def new(self, tensor: Tensor) -> Tensor:
-        """Return a recorded tensor in a new place."""
+        """Return a recorded tensor in a new slot."""
         self.count += 1
         return Tensor(RecordedValue(self.count - 1, tensor), self)
 

@@ -18,7 +18,7 @@ from burn_import.codegen.loops.new_axes import join_new_axes
 from burn_import.codegen.loops.periods import find_rounds, first_round
 from burn_import.codegen.loops.rerolled_loop import Common, Rolled, rerolled_forms
 from burn_import.codegen.loops.schedules import schedules
-from burn_import.codegen.loops.sequential_calls import chain_up
+from burn_import.codegen.loops.sequential_calls import chain_calls
 from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.extents import Extents, MissingExtent
@@ -29,7 +29,7 @@ from burn_import.tracing.trace import Block, Members, ModuleCall, Repetition
 LEAST_STATEMENTS, LEAST_SAVING = 6, 12
 
 
-def roll_up(
+def reroll_loops(
     trace: FunctionTrace, containers: Containers, nouns: dict[str, str]
 ) -> None:
     """Replace equal steps over lists of modules by loops, also inside loops.
@@ -56,7 +56,7 @@ class _Rolls:
             if path in self.containers.growing or not self.containers.is_list(path):
                 continue
             own = block is self.trace.body and not self.containers.is_uniform(path)
-            if own and chain_up(block, path, self.containers):
+            if own and chain_calls(block, path, self.containers):
                 continue
             while self.rolls(block, path):
                 pass

@@ -14,7 +14,7 @@ from burn_import.codegen.merge.field_lines import with_annotation
 from burn_import.codegen.merge.init_fields import Column, slot, unite_fields
 from burn_import.codegen.merge.merge_classes import (
     Families,
-    heights,
+    class_heights,
     without_numbers,
 )
 from burn_import.tracing.unparse import unparse_expression
@@ -136,7 +136,7 @@ def merge_by_fields(
         for text in texts
     }
     inner_classes = {name: inner & set(held) for name, inner in held.items()}
-    rank = heights(inner_classes)
+    rank = class_heights(inner_classes)
     families = Families()
     if previous is not None:
         families = Families(labels={**previous.labels}, guards={**previous.guards})

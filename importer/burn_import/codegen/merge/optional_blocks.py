@@ -115,7 +115,7 @@ def block_statements(block: Block, number: int, main: Symbol) -> list[int]:
 
 
 def is_single(statements: Sequence[Statement]) -> bool:
-    """Return whether one operator is what a block is there for."""
+    """Return whether a block consists of one operator, besides views."""
     names = [s.primitive.name for s in statements if isinstance(s, Apply)]
     return sum(name not in LAYOUTS for name in names) == 1
 

@@ -11,16 +11,16 @@ from burn_import.codegen.merge.merge_classes import (
     Draft,
     Families,
     Family,
-    bare,
+    class_levels,
+    class_word,
     common_names,
     find_families,
-    levels,
-    word_of,
+    without_comments,
 )
 from burn_import.codegen.merge.merge_fields import merge_by_fields
 from burn_import.codegen.module.classes import ClassWriter, part_doc
+from burn_import.codegen.module.distinctive_names import distinctive_names, with_names
 from burn_import.codegen.module.local_functions import as_functions
-from burn_import.codegen.module.telling_names import telling_names, with_names
 from burn_import.codegen.naming.function_names import (
     Nouns,
     names_of_nouns,
@@ -41,13 +41,13 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
     Renames the modules of ``tree`` to their final classes.
     """
     run = _Assembly(tree, nouns, target)
-    for level in levels(tree):
+    for level in class_levels(tree):
         run.settle(level)
     texts = list(run.ordered())
     shared = merge_by_fields(texts, holders_only=True, previous=run.families)
     merged = [shared.texts[text.name] for text in texts if text.name in shared.texts]
     functions = {part.class_name for part in tree.classes if part.function}
-    names = telling_names([one for one in merged if one.name not in functions])
+    names = distinctive_names([one for one in merged if one.name not in functions])
     for part in tree.parts:
         part.class_name = names.get(part.class_name, part.class_name)
     return as_functions(with_names(merged, names), functions)
@@ -97,7 +97,7 @@ class _Assembly:
         own = [part.class_name for part in parts]
         name = next(d.part.class_name for d in drafts if d.part.class_name in own)
         stems = {draft.stem for draft in family.members}
-        names = common_names(own) if len(stems) > 1 else [word_of(family, *stems)]
+        names = common_names(own) if len(stems) > 1 else [class_word(family, *stems)]
         free = [one for one in names if one not in self.holders.names]
         if free:
             name = self.holders.names.unique(free[0])
@@ -113,7 +113,7 @@ class _Assembly:
         text.fields = family.lines()
         text.constructor = family.constructor.signature
         if family.open_shapes:
-            text.body = bare(text.body)
+            text.body = without_comments(text.body)
         self.texts[name] = text
         self.names.update(dict.fromkeys(own, name))
 

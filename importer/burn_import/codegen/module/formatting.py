@@ -13,8 +13,8 @@ from functools import lru_cache
 
 #: Maximum width of a line.
 WIDTH = 88
-#: What black may rewrite in a line that is short enough: quotes, exponents, operators
-#: whose spaces depend on the operands, and redundant parentheses.
+#: Text that black may rewrite in a line that is short enough: quotes, exponents,
+#: operators whose spaces depend on the operands, and redundant parentheses.
 _UNSETTLED = re.compile(
     r"'|\d[eE]\+|\dE|\*\*|;|\\|\blambda\b|\[[^\]]*:|,\s*(?:[\])}=]|in\b)|return .*,$"
     r"|(?:\breturn|\bin|\bnot|\bdel|\bfor|\bif|\bwhile|=|\(|\bassert) ?\("

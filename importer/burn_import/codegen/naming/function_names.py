@@ -10,9 +10,9 @@ from typing import Any
 from burn.dtypes import is_float
 from burn.primitive import Primitive
 from burn_import.codegen.naming.short_names import short_names
-from burn_import.codegen.naming.value_names import find_nouns
+from burn_import.codegen.naming.value_names import infer_value_names
 from burn_import.codegen.naming.vocabulary import result_of
-from burn_import.codegen.printing.consumer_words import telling
+from burn_import.codegen.printing.consumer_words import specific_name
 from burn_import.codegen.printing.name_candidates import STREAMS
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.provenance.exporter_names import (
@@ -100,7 +100,7 @@ def _constant_role(primitive: Primitive[..., Any], position: int) -> str:
     role = POSITION_ROLES.get((primitive.name, position), role)
     names = [parameter.name for parameter in parameters(primitive)]
     own = names[min(position, len(names) - 1)] if names else ""
-    return role or telling(own) or "constant"
+    return role or specific_name(own) or "constant"
 
 
 class Nouns:
@@ -108,7 +108,7 @@ class Nouns:
 
     def __init__(self, tree: Tree) -> None:
         graph = tree.root.graph
-        self.values = find_nouns(tree)
+        self.values = infer_value_names(tree)
         self.tree = tree
         #: Names of the model's results.
         self.outputs = output_names(graph, self.values)

@@ -37,7 +37,7 @@ HIDDEN = -1e4
 DEEPEST = 12
 
 
-def find_nouns(tree: Tree) -> dict[str, str]:
+def infer_value_names(tree: Tree) -> dict[str, str]:
     """Return the noun of every value with one, by the value's name."""
     run = _Finder(tree)
     for node in run.nodes:

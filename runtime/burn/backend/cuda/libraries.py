@@ -116,7 +116,7 @@ def lt_handle(device: int) -> int:
 class CaptureMemory:
     """Memory that the kernels of a CUDA graph share and that the graph must own.
 
-    What lasts as long as the graph is in ``pool``, a memory pool of CuPy. With
+    ``pool``, a memory pool of CuPy, holds arrays that live as long as the graph. With
     ``separates`` fills enforce full dependencies.
     """
 

@@ -10,7 +10,7 @@ from operator import is_
 from typing import Any, TypeAlias
 
 from burn.plan.passes.constants import hoist_constants
-from burn.plan.passes.dead import eliminate_dead_steps
+from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.fusion.contractions import lower_einsum
@@ -36,12 +36,12 @@ from burn.plan.passes.places import with_own_places
 from burn.plan.passes.precision.bfloat16 import BFLOAT16, narrowed
 from burn.plan.passes.precision.integers import (
     LAYERS,
-    form_integer_layers,
-    fuse_integer_activations,
-    fuse_integer_sums,
-    fuse_requantization,
-    quantize_early,
-    use_float_sources,
+    of_integers,
+    quantized_early,
+    to_the_end,
+    with_activations,
+    with_floats,
+    with_sums,
 )
 from burn.plan.passes.slices.slicing import hoist_slices
 from burn.plan.passes.updates import sink_updates
@@ -68,7 +68,7 @@ PASSES: tuple[Pass, ...] = (
     merge_layers,
     partial(fuse_epilogues, then=THEN_WITH_NORMS),
     permute_flattened_weights,
-    eliminate_dead_steps,
+    without_dead,
 )
 #: Passes after precision lowering: fusion of the remaining NumPy operations.
 LAST: tuple[Pass, ...] = (in_chains, update_selected_rows, fuse_pairs)
@@ -78,15 +78,9 @@ PRECISIONS: dict[str, tuple[Pass, ...]] = {
     "float32": (),
     "bf16": (narrowed,),
     "int8": (
-        form_integer_layers,
-        fuse_integer_sums,
-        fuse_integer_activations,
-        quantize_early,
-        quantize_early,
-        form_integer_layers,
-        fuse_requantization,
-        use_float_sources,
-        eliminate_dead_steps,
+        *(of_integers, with_sums, with_activations, quantized_early, quantized_early),
+        of_integers,
+        *(to_the_end, with_floats, without_dead),
     ),
 }
 

@@ -5,7 +5,7 @@ from burn.plan.passes.graph import Graph, Steps
 from burn.plan.plan_ir import Slot, Step, slots_in
 
 
-def eliminate_dead_steps(steps: Steps, graph: Graph) -> Steps:
+def without_dead(steps: Steps, graph: Graph) -> Steps:
     """Return the steps whose results are used in this segment or a later one.
 
     Steps that may fail, or whose result shapes may differ from the recording, are kept:

@@ -74,7 +74,7 @@ class Described(np.ndarray[Any, Any]):
     round = sort = squeeze = sum = swapaxes = take = tolist = transpose = _refused
 
 
-#: What symbolic arrays hold in memory, in one execution of a kernel and in another.
+#: The fill values of symbolic arrays in the two executions of a kernel.
 _FILLS = (0, -5)
 
 

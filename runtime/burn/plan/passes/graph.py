@@ -21,7 +21,7 @@ _NEITHER: tuple[None, None] = (None, None)
 
 
 class Graph:
-    """The producer, the consumers and known properties of each place of a plan.
+    """The producer, the consumers and known properties of each slot of a plan.
 
     ``constant`` are the places whose values depend on boxes alone, except boxes that
     change between runs. ``dtype`` is the element type of the steps that passes rewrite.
@@ -87,11 +87,11 @@ class Graph:
         return maker if isinstance(maker, Step) else None
 
     def only_user(self, index: int) -> "Step | None":
-        """Return the consumer of a place that has exactly one use, else None."""
+        """Return the consumer of a slot that has exactly one use, else None."""
         return self._users.get(index) if self.uses[index] == 1 else None
 
     def fresh(self) -> int:
-        """Return an unused place."""
+        """Return the number of an unused slot."""
         self._next += 1
         return self._next
 
@@ -106,7 +106,7 @@ class Graph:
         shape: tuple[int, ...],
         **static: Any,
     ) -> Step:
-        """Return a new step with a result of ``shape`` and ``dtype`` in a new place."""
+        """Return a new step with a result of ``shape`` and ``dtype`` in a new slot."""
         step = Step(primitive, args, static, (self.fresh(),), (shape,), (self.dtype,))
         self.maker[self._next] = step
         self.new_steps += 1

@@ -25,7 +25,7 @@ from burn.plan.plan_ir import Step
 
 #: The largest finite number of float32.
 LARGEST = float(np.finfo(np.float32).max)
-#: What gives NaN for NaN and a limit at infinities after a product, as in eager calls.
+#: Epilogues that are NaN for NaN, and have a limit at infinities, as in eager calls.
 _EXACT_ENDINGS = frozenset({"add", "scale", "sigmoid", "tanh"})
 
 PRODUCTS = frozenset(

@@ -32,7 +32,7 @@ from burn.backend.cpu.bind.finite import (
 from burn.backend.cpu.bind.inputs import Inputs, Setter
 from burn.backend.cpu.bind.magnitudes import Magnitudes, check_within
 from burn.backend.cpu.bind.memory_orders import wanted_orders
-from burn.backend.cpu.bind.numpy_capture import UntraceableError, plain, unheard
+from burn.backend.cpu.bind.numpy_capture import UntraceableError, has_unused, plain
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.bind.workspaces import Workspaces
 from burn.backend.cpu.device import Cpu
@@ -327,7 +327,7 @@ class Builder:
             operands = [traced_arguments(arg, *context) for arg in template]
             outputs = step.primitive.kernel(*operands, **step.static)
             results = [plain(array) for array in output_list(step, outputs)]
-        if results and not unheard(operands) and self._are_ours(step, results):
+        if results and not has_unused(operands) and self._are_ours(step, results):
             return results
         self._sequence.back_to(mark)
         return None

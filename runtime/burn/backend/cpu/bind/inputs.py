@@ -15,7 +15,7 @@ from burn.backend.cpu.onednn.binding.memory import address
 from burn.backend.cpu.onednn.binding.prepared import Fixed
 from burn.ops.support import Array
 
-#: Fewer bytes are copied in less time than primitives are told of another place.
+#: Fewer bytes are copied in less time than primitives are rebound to other memory.
 LEAST = 16_384
 
 

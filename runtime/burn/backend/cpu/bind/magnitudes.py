@@ -123,7 +123,7 @@ def limit_for(array: Array) -> float:
 
 
 class Magnitudes:
-    """The bounds of the places of a plan, which is bound to ``values``."""
+    """The bounds of the slots of a plan, which is bound to ``values``."""
 
     def __init__(self, values: dict[int, Array], constants: set[int]) -> None:
         self._values, self._constants = values, constants

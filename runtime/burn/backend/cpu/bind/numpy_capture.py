@@ -311,7 +311,7 @@ def traced_view(array: Array, tracer: Notes, constant: bool = False) -> Any:
     return view
 
 
-def unheard(value: Any) -> bool:
+def has_unused(value: Any) -> bool:
     """Return whether an array among arguments was never used.
 
     A kernel that depends on it has read it by untraced means: ``np.asarray`` returns
@@ -320,7 +320,7 @@ def unheard(value: Any) -> bool:
     kind = type(value)
     if kind is Traced:
         return not value.used and not value.constant
-    return (kind is tuple or kind is list) and any(map(unheard, value))
+    return (kind is tuple or kind is list) and any(map(has_unused, value))
 
 
 def _varies(value: Any) -> bool:

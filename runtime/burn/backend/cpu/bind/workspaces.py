@@ -77,7 +77,7 @@ def _gradients(segment: Segment) -> Iterator[tuple[int, ...]]:
 
 
 def _results(step: Step) -> tuple[int, ...]:
-    """Return the places of the results whose gradients ``step`` computes."""
+    """Return the slots of the results whose gradients ``step`` computes."""
     forward = step.primitive.gradient_of
     if forward is None:
         return ()

@@ -170,5 +170,5 @@ def _address(function: Any) -> int:
     return address
 
 
-# What stands for OpenMP's functions where nobody calls the function that asks them.
+# A placeholder for OpenMP's functions in code that never calls them.
 _ALONE = PYFUNCTYPE(None)(lambda: None)

@@ -23,7 +23,7 @@ from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan
 from burn.plan.passes import run_passes
 from burn.plan.passes.constants import hoist_constants
-from burn.plan.passes.dead import eliminate_dead_steps
+from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.elements import Abilities, fuse_elementwise
 from burn.plan.passes.graph import Graph
 from burn.plan.passes.places import last_place
@@ -174,7 +174,7 @@ def _passed(plan: Plan, is_fused: bool) -> Segment:
         return run_passes(plan.root, plan.inputs, (hoist_constants,))
     if plan.has_gradients:
         chains = partial(fuse_elementwise, abilities=abilities)
-        passes = (hoist_constants, chains, eliminate_dead_steps)
+        passes = (hoist_constants, chains, without_dead)
         return run_passes(plan.root, plan.inputs, passes)
     return device_segment(plan, abilities)
 

@@ -73,7 +73,7 @@ def fuse_attention(steps: Steps, graph: Graph) -> Steps:
 
 
 def _matched(step: Step, graph: Graph) -> _Match | None:
-    """The attention whose last product is ``step``, or None."""
+    """Return the attention whose last product is ``step``, or None."""
     (dtype,) = step.dtypes[:1]
     if step.primitive is not matmul or dtype not in (FLOAT32, graph.dtype):
         return None
@@ -128,7 +128,7 @@ def _is_softmax(step: Step) -> bool:
 
 
 def _scores(step: Step | None, graph: Graph, dtype: Any) -> _Scores | None:
-    """What ``step`` computes from a product of ``dtype``, None if it is no scores."""
+    """Return the scores that ``step`` computes from a product of ``dtype``, or None."""
     if step is None or step.dtypes != (dtype,):
         return None
     if step.primitive is matmul:
@@ -151,7 +151,7 @@ def _scores(step: Step | None, graph: Graph, dtype: Any) -> _Scores | None:
 
 
 def _with_scaled_query(scores: _Scores, graph: Graph, dtype: Any) -> _Scores:
-    """``scores`` with a number that the query is multiplied by as their scale."""
+    """Return ``scores`` with a factor of the query as their scale."""
     step = graph.only_use(scores.query)
     if step is None or step.dtypes != (dtype,) or len(step.args) != 2:
         return scores
@@ -163,7 +163,7 @@ def _with_scaled_query(scores: _Scores, graph: Graph, dtype: Any) -> _Scores:
 
 
 def _factor(step: Step) -> tuple[Any, float] | None:
-    """What ``step`` multiplies by a number, and the number; None if it does not."""
+    """Return the operand that ``step`` multiplies by a number, and the number."""
     if step.primitive not in (mul, div) or len(step.args) != 2:
         return None
     value, number = step.args
@@ -198,7 +198,7 @@ def _scaled(step: Step, graph: Graph) -> _Scores | None:
 
 
 def _with_addend(step: Step, graph: Graph) -> _Scores | None:
-    """Scores with one more mask that is added."""
+    """Return scores with one more additive mask."""
     for value, mask in (step.args, step.args[::-1]):
         inner = _scores(graph.only_use(value), graph, step.dtypes[0])
         shape, dtype = graph.known(mask)
@@ -272,7 +272,7 @@ def _is_number(value: Any, number: float) -> bool:
 
 
 def _simplified(masks: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
-    """``masks`` without one that hides nothing, and whether it is causal instead."""
+    """Return the masks that hide keys, and whether attention is causal instead."""
     if len(masks) != 1 or type(masks[0]) is not Tensor or masks[0].dtype != np.bool_:
         return masks, False
     seen = masks[0].numpy()
@@ -285,7 +285,7 @@ def _simplified(masks: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
 
 
 def _summed(masks: tuple[Any, ...], graph: Graph) -> tuple[Any, list[Step]]:
-    """The sum of the masks, None without any, and the steps that compute it."""
+    """Return the sum of the masks, None without any, and the steps to compute it."""
     if not masks:
         return None, []
     total, *others = masks

@@ -33,7 +33,7 @@ class Abilities(NamedTuple):
 class _Whole(NamedTuple):
     """A fused expression, its operands, and the shape of its result.
 
-    ``reads`` counts how often each place is read.
+    ``reads`` counts how often each slot is read.
     """
 
     element: Element

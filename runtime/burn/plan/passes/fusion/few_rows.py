@@ -32,7 +32,7 @@ class _Norm(NamedTuple):
 
 
 def fuse_row_products(steps: Steps, graph: Graph) -> Steps:
-    """Steps in which products of at most :data:`ROWS` rows are :func:`row_linear`.
+    """Replace products of at most :data:`ROWS` rows by :func:`row_linear`.
 
     A convolution of images of one pixel, as in squeeze-and-excitation, is a product.
     """
@@ -52,7 +52,7 @@ def fuse_row_products(steps: Steps, graph: Graph) -> Steps:
 
 
 def _pixels_as_rows(step: Step | Read, graph: Graph) -> Steps:
-    """``step``, or if it convolves single pixels, a product between reshapes."""
+    """Return ``step``; for convolved single pixels a product between reshapes."""
     if not isinstance(step, Step) or step.primitive not in (conv, conv_then):
         return [step]
     x, weight, bias, residual = (*step.args, None, None)[:4]

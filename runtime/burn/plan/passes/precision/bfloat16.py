@@ -143,7 +143,7 @@ class _Narrowing:
 
 
 def _uses(steps: Steps) -> Counter[int]:
-    """Return how often ``steps`` read each place."""
+    """Return how often ``steps`` read each slot."""
     counts: Counter[int] = Counter()
     for step in steps:
         if isinstance(step, Step):

@@ -38,17 +38,17 @@ _COMMUTING = frozenset(
 )
 
 
-def form_integer_layers(steps: Steps, graph: Graph) -> Steps:
+def of_integers(steps: Steps, graph: Graph) -> Steps:
     """Replace layers of dequantized operands by integer layers."""
     return replace_steps(steps, graph, _layer)
 
 
-def quantize_early(steps: Steps, graph: Graph) -> Steps:
+def quantized_early(steps: Steps, graph: Graph) -> Steps:
     """Move data movement and selection behind the quantization of their results."""
     return replace_pairs(steps, graph, _earlier)
 
 
-def fuse_integer_sums(steps: Steps, graph: Graph) -> Steps:
+def with_sums(steps: Steps, graph: Graph) -> Steps:
     """Fuse additions into integer layers whose results were quantized before.
 
     The results are clipped to the range of the integers, but not rounded.
@@ -56,17 +56,17 @@ def fuse_integer_sums(steps: Steps, graph: Graph) -> Steps:
     return replace_pairs(steps, graph, _summed)
 
 
-def fuse_integer_activations(steps: Steps, graph: Graph) -> Steps:
+def with_activations(steps: Steps, graph: Graph) -> Steps:
     """Fuse activations that follow additions into integer layers."""
     return replace_pairs(steps, graph, _activated)
 
 
-def fuse_requantization(steps: Steps, graph: Graph) -> Steps:
+def to_the_end(steps: Steps, graph: Graph) -> Steps:
     """Fuse the quantization of results into integer layers."""
     return replace_pairs(steps, graph, _ended)
 
 
-def use_float_sources(steps: Steps, graph: Graph) -> Steps:
+def with_floats(steps: Steps, graph: Graph) -> Steps:
     """Use float values from before a quantization, and fast dequantizations."""
     return replace_steps(steps, graph, _of_floats)
 

@@ -1,4 +1,4 @@
-"""What the kernels for products of few rows share: their form, norm and launch."""
+"""Form, norm and launch of the kernels for products of few rows."""
 
 from math import gcd
 from typing import Any, NamedTuple
@@ -82,7 +82,7 @@ __device__ Pack fetched(const Pack* at) {
 
 
 class Form(NamedTuple):
-    """What a kernel is compiled for: ``rows`` of ``inner`` numbers to ``columns``."""
+    """The constants of a compiled kernel: ``rows`` of ``inner`` to ``columns``."""
 
     dtype: Any
     rows: int

@@ -137,7 +137,7 @@ class Layer:
 
     @property
     def implementation(self) -> str:
-        # What is plain here is products of matrices, which are not slow.
+        # "ref" implementations call matrix products here, which are not slow.
         return f"recurrent {self._prepared.description.implementation}"
 
     def run(self, given: LayerOperands) -> tuple[Array, ...]:
@@ -171,7 +171,7 @@ def prepare(session: Session, primitives: Primitives, form: Form) -> Layer | Non
     api, cell = primitives.api, form.cell
     description = forward_description(api, form, any_layout)
     if description is not None and description.implementation.startswith("ref"):
-        # What it packs for one batch is not for others, and hardly quicker.
+        # Its packed weights fit one batch size only, and are hardly faster.
         description = forward_description(api, form, rows_of)
     if description is None:
         return None
