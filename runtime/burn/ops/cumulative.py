@@ -59,15 +59,9 @@ def cumsum(
 
 @cumsum.vjp_reading()
 def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    axis: Any = 0,
-    *,
-    exclusive: bool = False,
-    reverse: bool = False,
+    grad: Any, out: Any, x: Any, axis: Any = 0, *, reverse: bool = False, **static: Any
 ) -> Any:
-    return lambda: cumsum(grad, axis, exclusive=exclusive, reverse=not reverse)
+    return lambda: cumsum(grad, axis, reverse=not reverse, **static)
 
 
 @primitive(traceable=True)

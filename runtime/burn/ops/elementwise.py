@@ -272,12 +272,6 @@ def maximum(x: Array, y: Array) -> Array:
     return np.maximum(*pair(x, y))
 
 
-@maximum.vjp
-def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
-    share = _shares(x, y, out)
-    return lambda: like(grad * share, x), lambda: like(grad * (1.0 - share), y)
-
-
 @primitive(
     traceable=True, infallible=True, bound=bounds.largest_of_all, memory_bound=True
 )
@@ -286,6 +280,7 @@ def minimum(x: Array, y: Array) -> Array:
     return np.minimum(*pair(x, y))
 
 
+@maximum.vjp
 @minimum.vjp
 def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     share = _shares(x, y, out)

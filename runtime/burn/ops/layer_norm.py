@@ -39,16 +39,9 @@ def layer_norm(
 
 @layer_norm.vjp
 def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    weight: Any = None,
-    bias: Any = None,
-    *,
-    axis: Axes = -1,
-    epsilon: float = 1e-5,
+    grad: Any, out: Any, x: Any, weight: Any = None, bias: Any = None, **static: Any
 ) -> Any:
-    joint = Joint(lambda: layer_norm_grad(grad, x, weight, axis=axis, epsilon=epsilon))
+    joint = Joint(lambda: layer_norm_grad(grad, x, weight, **static))
     return joint[0], joint[1], lambda: like(grad, bias)
 
 
@@ -72,16 +65,9 @@ def layer_norm_grad(
 
 @layer_norm_grad.vjp
 def _(
-    grads: Any,
-    outs: Any,
-    outer: Any,
-    x: Any,
-    weight: Any = None,
-    *,
-    axis: Axes = -1,
-    epsilon: float = 1e-5,
+    grads: Any, outs: Any, outer: Any, x: Any, weight: Any = None, **static: Any
 ) -> Any:
-    return _second_gradients(grads, outer, x, weight, axis, epsilon, centered=True)
+    return _second_gradients(grads, outer, x, weight, centered=True, **static)
 
 
 @primitive(traceable=True, removable=True, memory_bound=True)
@@ -98,16 +84,8 @@ def rms_norm(
 
 
 @rms_norm.vjp
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    weight: Any = None,
-    *,
-    axis: Axes = -1,
-    epsilon: float = 1e-5,
-) -> Any:
-    joint = Joint(lambda: rms_norm_grad(grad, x, weight, axis=axis, epsilon=epsilon))
+def _(grad: Any, out: Any, x: Any, weight: Any = None, **static: Any) -> Any:
+    joint = Joint(lambda: rms_norm_grad(grad, x, weight, **static))
     return joint[0], joint[1]
 
 
@@ -128,16 +106,9 @@ def rms_norm_grad(
 
 @rms_norm_grad.vjp
 def _(
-    grads: Any,
-    outs: Any,
-    outer: Any,
-    x: Any,
-    weight: Any = None,
-    *,
-    axis: Axes = -1,
-    epsilon: float = 1e-5,
+    grads: Any, outs: Any, outer: Any, x: Any, weight: Any = None, **static: Any
 ) -> Any:
-    return _second_gradients(grads, outer, x, weight, axis, epsilon, centered=False)
+    return _second_gradients(grads, outer, x, weight, centered=False, **static)
 
 
 def feature_axes(axis: Axes, rank: int) -> tuple[int, ...]:
@@ -234,20 +205,20 @@ def _pull(
 
 
 def _second_gradients(
-    grads: Any, outer: Any, x: Any, weight: Any, axis: Any, epsilon: float, **kind: bool
+    grads: Any, outer: Any, x: Any, weight: Any, *, axis: Axes = -1, **options: Any
 ) -> Any:
     """Return functions for the gradients of ``outer``, ``x`` and ``weight``."""
     axes = feature_axes(axis, x.ndim)
 
     def body(outer: Any, x: Any, weight: Any) -> Any:
-        return _pulled(outer, x, weight, axes, epsilon, **kind)
+        return _pulled(outer, x, weight, axes, **options)
 
     joint = Joint(lambda: through(body, grads, outer, x, weight))
     return joint[0], joint[1], joint[2]
 
 
 def _pulled(
-    grad: Any, x: Any, weight: Any, axes: Any, epsilon: float, *, centered: bool
+    grad: Any, x: Any, weight: Any, axes: Any, *, centered: bool, epsilon: float = 1e-5
 ) -> Any:
     """Return :func:`_pull` in primitives; ``centered`` subtracts the mean first."""
     shifted = x - mean(x, axes, keepdims=True) if centered else x
