@@ -18,8 +18,8 @@ from burn_import.structure import Tree, flatten, recover
 from burn_import.structure.constant_roles import note_fills
 from burn_import.structure.folded_expressions import with_derivations
 from burn_import.structure.literals import with_literals
+from burn_import.structure.passed_tensors import pass_tensors_down
 from burn_import.structure.requirements import extra_notes
-from burn_import.structure.tensor_passing import pass_tensors_down
 from burn_import.structure.unused_weights import unread_notes, unread_tensors
 from burn_ir.graph import Graph
 

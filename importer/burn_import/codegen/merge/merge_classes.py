@@ -339,7 +339,7 @@ def without_comments(lines: Sequence[str]) -> list[str]:
     return [kept for line in lines if (kept := _COMMENT.sub("", line)).strip()]
 
 
-def class_levels(tree: Tree) -> list[list[ModuleNode]]:
+def levels(tree: Tree) -> list[list[ModuleNode]]:
     """Return the classes of a tree by level; classes only use lower levels.
 
     Classes with one name are on one level where possible.

@@ -11,10 +11,10 @@ from burn_import.codegen.merge.merge_classes import (
     Draft,
     Families,
     Family,
-    class_levels,
     class_word,
     common_names,
     find_families,
+    levels,
     without_comments,
 )
 from burn_import.codegen.merge.merge_fields import merge_by_fields
@@ -41,7 +41,7 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
     Renames the modules of ``tree`` to their final classes.
     """
     run = _Assembly(tree, nouns, target)
-    for level in class_levels(tree):
+    for level in levels(tree):
         run.settle(level)
     texts = list(run.ordered())
     shared = merge_by_fields(texts, holders_only=True, previous=run.families)
