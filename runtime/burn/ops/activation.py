@@ -314,14 +314,7 @@ def gelu_grad(
 
 
 @gelu_grad.vjp
-def _(
-    grad: Any,
-    out: Any,
-    outer: Any,
-    x: Any,
-    *,
-    approximate: Literal["none", "tanh"] = "none",
-) -> Any:
+def _(grad: Any, out: Any, outer: Any, x: Any, *, approximate: str = "none") -> Any:
     body = _by_tanh if approximate == "tanh" else _by_erf
     joint = Joint(lambda: through(body, (grad,), outer, x))
     return joint[0], joint[1]

@@ -82,16 +82,8 @@ def slice(
 
 
 @slice.vjp_reading({0: (1, 2, 3, 4)})
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    starts: Any,
-    ends: Any,
-    axes: Axes = None,
-    steps: Any = None,
-) -> Any:
-    return lambda: slice_grad(grad, starts, ends, axes, steps, shape=x.shape)
+def _(grad: Any, out: Any, x: Any, *bounds: Any) -> Any:
+    return lambda: slice_grad(grad, *bounds, shape=x.shape)
 
 
 @primitive
@@ -111,18 +103,8 @@ def slice_grad(
 
 
 @slice_grad.vjp
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    starts: Any,
-    ends: Any,
-    axes: Axes = None,
-    steps: Any = None,
-    *,
-    shape: tuple[int, ...],
-) -> Any:
-    return lambda: slice(grad, starts, ends, axes, steps)
+def _(grad: Any, out: Any, x: Any, *bounds: Any, shape: tuple[int, ...]) -> Any:
+    return lambda: slice(grad, *bounds)
 
 
 def _slices(
@@ -175,16 +157,8 @@ def take_grad(
 
 
 @take_grad.vjp
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    indices: Any,
-    axis: int = 0,
-    *,
-    shape: tuple[int, ...],
-) -> Any:
-    return lambda: take(grad, indices, axis)
+def _(grad: Any, out: Any, x: Any, *where: Any, shape: tuple[int, ...]) -> Any:
+    return lambda: take(grad, *where)
 
 
 #: Longer runs of equal indices are summed before they are added.
@@ -248,16 +222,8 @@ def gather_nd_grad(
 
 
 @gather_nd_grad.vjp
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    indices: Any,
-    batch_dims: int = 0,
-    *,
-    shape: tuple[int, ...],
-) -> Any:
-    return lambda: gather_nd(grad, indices, batch_dims)
+def _(grad: Any, out: Any, x: Any, *where: Any, shape: tuple[int, ...]) -> Any:
+    return lambda: gather_nd(grad, *where)
 
 
 def nd_key(indices: Array, batch_dims: int) -> tuple[Array, ...]:

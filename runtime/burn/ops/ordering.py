@@ -35,16 +35,7 @@ def topk(
 
 
 @topk.vjp_reading({0: (0,)}, results=(1,))
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    k: Any,
-    *,
-    axis: int = -1,
-    largest: bool = True,
-    sorted: bool = True,
-) -> Any:
+def _(grad: Any, out: Any, x: Any, k: Any, *, axis: int = -1, **order: bool) -> Any:
     return lambda: scatter_elements(
         zeros_like(x), out[1], grad[0], axis=axis, reduction="add"
     )

@@ -97,16 +97,8 @@ def resize(
 
 
 @resize.vjp_reading({0: (1, 2, 3)})
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    scales: Any = None,
-    sizes: Any = None,
-    roi: Any = None,
-    **options: Any,
-) -> Any:
-    return lambda: resize_grad(grad, scales, sizes, roi, shape=x.shape, **options)
+def _(grad: Any, out: Any, x: Any, *extents: Any, **options: Any) -> Any:
+    return lambda: resize_grad(grad, *extents, shape=x.shape, **options)
 
 
 @primitive
@@ -140,18 +132,10 @@ def resize_grad(
 
 @resize_grad.vjp
 def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    scales: Any = None,
-    sizes: Any = None,
-    roi: Any = None,
-    *,
-    shape: tuple[int, ...],
-    **options: Any,
+    grad: Any, out: Any, x: Any, *extents: Any, shape: tuple[int, ...], **options: Any
 ) -> Any:
     plain = {**options, "extrapolation_value": 0.0}
-    return lambda: resize(grad, scales, sizes, roi, **plain)
+    return lambda: resize(grad, *extents, **plain)
 
 
 def _working(dtype: Any) -> Any:
