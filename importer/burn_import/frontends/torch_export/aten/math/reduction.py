@@ -169,43 +169,23 @@ def aminmax(
     return low, reduced(g, "ReduceMax", self, dim, keepdim)
 
 
-@rule("aten.var.correction", "aten.var.dim", "aten.var.default")
-def var(
-    g: Builder,
-    self: Value,
-    dim: Axes = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    correction: Operand = None,
-) -> Value:
-    return _spread(g, "Var", self, dim, unbiased, keepdim, correction)
+def spread(op_type: str) -> Rule:
+    """Return the rule of a variance or standard deviation."""
 
+    def apply(
+        g: Builder,
+        self: Value,
+        dim: Axes = None,
+        unbiased: bool = True,
+        keepdim: bool = False,
+        correction: Operand = None,
+    ) -> Value:
+        removed = correction if correction is not None else int(unbiased)
+        options = {"correction": removed if removed != 1 else None}
+        options |= attributes(self, dim, keepdim)
+        return g.op(op_type, self, domain="burn", **options)
 
-def _spread(
-    g: Builder,
-    op_type: str,
-    self: Value,
-    dim: Axes,
-    unbiased: bool,
-    keepdim: bool,
-    correction: Operand,
-) -> Value:
-    removed = correction if correction is not None else int(unbiased)
-    options = {"correction": removed if removed != 1 else None}
-    options |= attributes(self, dim, keepdim)
-    return g.op(op_type, self, domain="burn", **options)
-
-
-@rule("aten.std.correction", "aten.std.dim", "aten.std.default")
-def std(
-    g: Builder,
-    self: Value,
-    dim: Axes = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    correction: Operand = None,
-) -> Value:
-    return _spread(g, "Std", self, dim, unbiased, keepdim, correction)
+    return apply
 
 
 def with_mean(spread: Rule) -> Rule:
@@ -225,8 +205,12 @@ def with_mean(spread: Rule) -> Rule:
     return apply
 
 
-for _name, _rule in {"var": var, "std": std}.items():
-    _target = f"aten.{_name}_mean"
-    rule(f"{_target}.correction", f"{_target}.dim", f"{_target}.default")(
-        with_mean(_rule)
-    )
+var, std = spread("Var"), spread("Std")
+for _name, _rule in {
+    "var": var,
+    "std": std,
+    "var_mean": with_mean(var),
+    "std_mean": with_mean(std),
+}.items():
+    _targets = (f"aten.{_name}.{kind}" for kind in ("correction", "dim", "default"))
+    rule(*_targets)(_rule)
