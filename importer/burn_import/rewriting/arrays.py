@@ -21,7 +21,7 @@ def core(array: Array) -> Array:
     return np.asarray(array[tuple(once)])
 
 
-def held(array: Array, others: list[Array]) -> int:
+def allocated_bytes(array: Array, others: list[Array]) -> int:
     """Return the bytes of ``array``; 0 if it is a view of one of ``given``.
 
     Axes of stride 0 repeat the same elements and cost nothing.

@@ -35,11 +35,11 @@ def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
     """
     run = _Hoisting(graph, node_paths)
     for node in reversed(graph.nodes):
-        run.want(node)
+        run.propose_move(node)
     for node in graph.nodes:
         run.settle(node)
     for node in reversed(graph.nodes):
-        run.bring_back(node, node_paths.scopes[id(node)])
+        run.undo_move(node, node_paths.scopes[id(node)])
     moved = {
         i for i in node_paths.layers if run.scopes.get(i) != node_paths.scopes.get(i)
     }
@@ -144,7 +144,7 @@ class _Hoisting:
             for length in range(len(path))
         }
 
-    def want(self, node: Node) -> None:
+    def propose_move(self, node: Node) -> None:
         """Record the common scope of ``node`` and its readers."""
         own = self.scopes[id(node)]
         readers = [
@@ -167,7 +167,7 @@ class _Hoisting:
             for n in stored
         )
 
-    def bring_back(self, node: Node, own: Path) -> None:
+    def undo_move(self, node: Node, own: Path) -> None:
         """Undo a move if all readers of ``node`` stayed inside."""
         moved = self.scopes[id(node)]
         if moved == own:

@@ -74,7 +74,7 @@ class ArrayMaths:
     def cast(self, x: Any, dtype: Any) -> Any:
         return x.astype(dtype, copy=False)
 
-    def turned(self, x: Any, lengths: Any) -> Any:
+    def reverse_steps(self, x: Any, lengths: Any) -> Any:
         """Return ``x`` reversed in time, each sequence within its length."""
         if lengths is None:
             return x[::-1]
@@ -102,7 +102,7 @@ class TensorMaths:
     def cast(self, x: Any, dtype: Any) -> Any:
         return x if x.dtype == dtype else cast(x, dtype=dtype)
 
-    def turned(self, x: Any, lengths: Any) -> Any:
+    def reverse_steps(self, x: Any, lengths: Any) -> Any:
         if lengths is None:
             return flip(x, 0)
         return reverse_sequence(x, lengths)
@@ -225,10 +225,10 @@ def run_directions(
     alive = steps_within(m, x, lengths)
     outputs, ends = [], []
     for direction, reverse in enumerate(options.reversals(count)):
-        turned = m.turned(x, lengths) if reverse else x
+        turned = m.reverse_steps(x, lengths) if reverse else x
         inputs, step = prepare(direction, turned)
         outs, end = scan(m, inputs, tuple(s[direction] for s in starts), step, alive)
-        outputs.append(m.turned(outs, lengths) if reverse else outs)
+        outputs.append(m.reverse_steps(outs, lengths) if reverse else outs)
         ends.append(end)
     every = m.stack(outputs, 1)
     last = [m.stack(list(parts), 0) for parts in zip(*ends, strict=True)]

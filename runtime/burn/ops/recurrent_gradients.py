@@ -93,7 +93,7 @@ def layer_gradients(
         one = _direction(m, grads, outs, given, options, (index, reverse))
         back = rule(m, one, options)
         of_x = back.inward @ one.w
-        of_x = m.turned(of_x, given.lengths) if reverse else of_x
+        of_x = m.reverse_steps(of_x, given.lengths) if reverse else of_x
         x_total = x_total + of_x
         ways.append(_of_weights(xp, one, back))
     gradients = [xp.stack(list(parts)) for parts in zip(*ways, strict=True)]
@@ -120,7 +120,7 @@ def _direction(
     def turned(every: Array) -> Array:
         part = every[:, :, index].swapaxes(0, 1) if layout else every[:, index]
         part = m.wide(part)
-        return m.turned(part, given.lengths) if reverse else part
+        return m.reverse_steps(part, given.lengths) if reverse else part
 
     starts = tuple(
         direction_starts(m, state, x, (given.w.shape[0], hidden), layout)[index]
@@ -135,7 +135,7 @@ def _direction(
     dy = xp.zeros_like(y) if grads[0] is None else turned(grads[0])
     b, p = (None if a is None else m.wide(a)[index] for a in (given.b, given.peephole))
     return Direction(
-        m.turned(x, given.lengths) if reverse else x,
+        m.reverse_steps(x, given.lengths) if reverse else x,
         m.wide(given.w)[index],
         m.wide(given.r)[index],
         *(b, p, starts),

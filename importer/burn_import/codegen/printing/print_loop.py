@@ -8,7 +8,7 @@ from burn import Tensor
 from burn_import.codegen.printing.name_candidates import noun_of
 from burn_import.tracing.expression import ATOM, Expression, merge, negate
 from burn_import.tracing.identifiers import singular, snake
-from burn_import.tracing.statements import block_reads, held, mentions
+from burn_import.tracing.statements import block_reads, mentions, outer_symbols
 from burn_import.tracing.trace import Members, Repetition, Symbol
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ EMPTY = Expression("[]")
 
 def write_loop(writer: LineWriter, loop: Repetition, indent: int) -> None:
     """Write a loop, its initial assignments and its results."""
-    outside = held(loop)
+    outside = outer_symbols(loop)
     trips = None if loop.trips is None else writer.render.host(loop.trips)
     names = _assign_initial_values(writer, loop, indent)
     lists = _lists(writer, loop, indent)

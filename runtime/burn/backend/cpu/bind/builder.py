@@ -95,7 +95,7 @@ class Builder:
                 other._buffers[slot] = buffer
         return other
 
-    def take(self, slot: int, array: Array) -> Setter:
+    def add_input(self, slot: int, array: Array) -> Setter:
         """Allocate an input, with its current value."""
         target = self.shaped_as(array)
         np.copyto(target, array)
@@ -395,6 +395,6 @@ class Builder:
         for buffer in unused.values():
             self._sequence.freed(*self.arena.span(buffer))
             self._inputs.release(buffer)
-        self._releases.take(list(unused.values()))
+        self._releases.add(list(unused.values()))
         if self._sequence.ends_in_engine():
             self._releases.release()

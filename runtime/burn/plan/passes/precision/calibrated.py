@@ -30,7 +30,7 @@ class Ranges:
     def __init__(self) -> None:
         self._seen: dict[Key, tuple[float, float]] = {}
 
-    def see(self, key: Key, x: Array) -> None:
+    def observe(self, key: Key, x: Array) -> None:
         """Extend the range of ``key`` by the values of ``x``."""
         low, high = self._seen.get(key, (0.0, 0.0))
         self._seen[key] = (
@@ -57,7 +57,7 @@ def _far(low: float, high: float) -> float:
 @primitive
 def observed(x: Array, *, ranges: Ranges, key: Key) -> Array:
     """Extend the range of ``key`` by ``x``, and return ``x``."""
-    ranges.see(key, x)
+    ranges.observe(key, x)
     return x
 
 

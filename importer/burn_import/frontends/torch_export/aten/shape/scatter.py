@@ -14,7 +14,7 @@ from burn_import.frontends.torch_export.aten.shape.indexing import (
     together,
 )
 from burn_import.frontends.torch_export.aten.shape.slicing import END, places
-from burn_import.frontends.torch_export.aten.shape.views import turned
+from burn_import.frontends.torch_export.aten.shape.views import permuted
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT32,
@@ -262,7 +262,7 @@ def index_put(
         return _fill_where(g, self, only[0], list(indices).index(only[0]), values)
     at = chosen(g, self, indices)
     order = at.order(self.rank)
-    front = turned(g, self, order)
+    front = permuted(g, self, order)
     index = together(g, at.index)
     new = g.at(INT64).op("Shape", index, start=0, end=-1)
     rest = g.at(INT64).op("Shape", front, start=len(at.axes))
@@ -271,7 +271,7 @@ def index_put(
     reduction = "add" if accumulate else None
     result = g.op("ScatterND", front, index, updates, reduction=reduction)
     result = replace(result, dims=front.dims)
-    return turned(g, result, [order.index(axis) for axis in range(self.rank)])
+    return permuted(g, result, [order.index(axis) for axis in range(self.rank)])
 
 
 @rule("aten._unsafe_masked_index_put_accumulate.default")
