@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from burn.store.fit import described
+from burn.store.fit import type_text
 from burn_import.tracing.identifiers import argument, strip_reserved_suffix
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def compare(first: Contents, second: Contents) -> Comparison:
         rows += _of_nodes(first.nodes, second.nodes)
     rows += _of_layers(first.layers, second.layers)
     types = [
-        {key: described(a.dtype, a.shape) for key, a in side.weights.items()}
+        {key: type_text(a.dtype, a.shape) for key, a in side.weights.items()}
         for side in (first, second)
     ]
     rows += _of_part("weight", *types)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 from burn.record import Precision, record_bytes
 from burn.record.errors import RecordError, joined, shown
 from burn.store.files import BytesOrigin, FileOrigin
-from burn.store.fit import described, fit
+from burn.store.fit import fit, type_text
 from burn.store.layout import from_burn, to_burn
-from burn.store.names import Rule, renamed, renumbered
+from burn.store.names import Rule, rename, renumber
 from burn.store.report import Report, Row
 from burn.store.tensors import Content, InMemory, StoredTensor
 
@@ -226,7 +226,7 @@ class Store:
         if self.is_in_burn_layout:
             tensors = to_burn(tensors, module)
         result, twice = _by_new_key(
-            tensors, {k: renamed(k, self.rules) for k in tensors}
+            tensors, {k: rename(k, self.rules) for k in tensors}
         )
         if twice:
             raise RecordError(joined([f"{shown(k)}: {why}" for k, why in twice]))
@@ -240,9 +240,9 @@ class Store:
         self, content: Content, module: Module, boxes: Iterable[str]
     ) -> tuple[Mapping[str, StoredTensor], list[Row]]:
         """Return the file's tensors by module keys; report rows of excluded ones."""
-        keys = {name: renamed(name, self.rules) for name in content.tensors}
+        keys = {name: rename(name, self.rules) for name in content.tensors}
         if self.is_renumbering:
-            closed = renumbered(tuple(keys.values()), tuple(boxes))
+            closed = renumber(tuple(keys.values()), tuple(boxes))
             keys = {name: closed[key] for name, key in keys.items()}
         offered, twice = _by_new_key(content.tensors, keys)
         rows = [Row("clash", key, why) for key, why in twice if self.wants(key)]
@@ -268,7 +268,7 @@ def _by_new_key(
         if names.setdefault(key, name) == name:
             result[key] = tensor
         else:
-            description = described(tensor.dtype, tensor.shape)
+            description = type_text(tensor.dtype, tensor.shape)
             both = f"{shown(names[key])} and {shown(name)}"
             twice.append((key, f"{description}, renamed from both {both}"))
     return result, twice

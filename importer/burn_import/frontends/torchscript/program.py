@@ -26,7 +26,7 @@ from burn_import.frontends.torchscript.values import (
     PyValue,
     TensorRef,
     Without,
-    described,
+    describe,
 )
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.dim import counting_unnamed
@@ -242,9 +242,9 @@ def _outputs(
         value = machine.tensor(obj, Origin(name or "result")).value
         yield machine.writer.same(value, name) if name else value.name
     elif isinstance(obj, Without):
-        raise UnsupportedModel(f"forward returns {described(obj)}")
+        raise UnsupportedModel(f"forward returns {describe(obj)}")
     elif obj is not None:
-        got = described(obj)
+        got = describe(obj)
         raise InvalidModel(f"expected forward to return tensors, got {got}")
 
 

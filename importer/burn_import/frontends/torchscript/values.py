@@ -252,7 +252,7 @@ def wrapped_number(constant: PyValue) -> PyValue:
     return TensorRef(replace(value, is_number=is_number))
 
 
-def described(obj: PyValue) -> str:
+def describe(obj: PyValue) -> str:
     """Return a description of an object for a message."""
     if isinstance(obj, TensorRef):
         return "a tensor"

@@ -151,7 +151,7 @@ def self_attention(w: RecipeWriter, x: str, options: Attending, norm: Norm) -> s
     return w.linear("o_proj", w.merged(attended))
 
 
-def gated(w: RecipeWriter, x: str, act: str) -> str:
+def gated_unit(w: RecipeWriter, x: str, act: str) -> str:
     """Apply a gated linear unit: ``down(act(gate(x)) * up(x))``."""
     gate = w.activation(act, w.linear("gate_proj", x))
     return w.linear("down_proj", w.op("Mul", gate, w.linear("up_proj", x)))

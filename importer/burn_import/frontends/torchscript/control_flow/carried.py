@@ -45,10 +45,10 @@ def same_form(a: PyValue, b: PyValue) -> bool:
     return same and all(map(same_form, a, b))
 
 
-def filled(obj: PyValue, parts: Iterator[PyValue]) -> PyValue:
+def with_parts(obj: PyValue, parts: Iterator[PyValue]) -> PyValue:
     """Return ``obj`` with its tensors and numbers replaced by ``parts``."""
     if isinstance(obj, list | tuple):
-        return rebuilt(obj, (filled(item, parts) for item in obj))
+        return rebuilt(obj, (with_parts(item, parts) for item in obj))
     return next(parts)
 
 
@@ -177,13 +177,13 @@ class Carried:
         """Assign carried values to their names, cells and containers."""
         for name, parts in self.parts.items():
             if parts is not None:
-                names[name] = filled(self.before[name], objs)
+                names[name] = with_parts(self.before[name], objs)
         for cell in self.cells:
             value = next(objs).value
             for held in cell.holders:
                 held.current = viewed_as(value, held.current)
         for item in self.replaced:
-            item.entered = filled(item.first, objs)
+            item.entered = with_parts(item.first, objs)
             item.put(item.entered)
 
     def enter(

@@ -28,7 +28,7 @@ from burn_import.frontends.torchscript.values import (
 from burn_ir import RawNode, Type, UnsupportedModel
 
 
-def branched(
+def write_if(
     machine: Expressions, node: ast.If, frame: Frame, condition: Value
 ) -> None:
     """Write both blocks of a branch; only one if the other raises an error."""
@@ -61,7 +61,7 @@ def returns_early(node: ast.If, frame: Frame) -> bool:
     return unset and frame.rest is not None
 
 
-def ended(
+def write_return(
     machine: Expressions, node: ast.If, frame: Frame, condition: Value
 ) -> PyValue:
     """Return the result of a function that a branch may end: interpret both sides."""

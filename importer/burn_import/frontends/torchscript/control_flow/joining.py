@@ -143,7 +143,7 @@ class Join:
         for outputs, side, obj in zip(self.outputs, self.sides, (a, b), strict=True):
             is_tensor = isinstance(obj, TensorRef)
             value = side.changed.get(obj, obj) if is_tensor else obj
-            outputs.append(given(side.writer, value, self.origin))
+            outputs.append(to_value(side.writer, value, self.origin))
         self.numbers.append(are_numbers(a, b))
         return Slot(len(self.numbers) - 1)
 
@@ -217,7 +217,7 @@ def as_py_value(value: Value, is_number: bool) -> PyValue:
     return TensorRef(value)
 
 
-def given(
+def to_value(
     writer: NodeWriter, obj: PyValue, origin: Origin, inside: bool = True
 ) -> Value:
     """Return an object as a value of the graph.

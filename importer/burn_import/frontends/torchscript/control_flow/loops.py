@@ -20,7 +20,7 @@ from burn_import.frontends.torchscript.control_flow.joining import (
     Side,
     are_numbers,
     as_py_value,
-    given,
+    to_value,
 )
 from burn_import.frontends.torchscript.control_flow.scopes import (
     appended_names,
@@ -42,7 +42,7 @@ from burn_ir.containers import widen
 from burn_ir.types import Type
 
 
-def repeated(
+def write_loop(
     machine: Expressions,
     node: ast.For | ast.While,
     frame: Frame,
@@ -113,7 +113,7 @@ class _Loop:
         objs = self.carried.first()
         self.numbers = [are_numbers(obj, 0) for obj in objs]
         writer = self.machine.writer
-        return [given(writer, obj, self.origin, inside=False) for obj in objs]
+        return [to_value(writer, obj, self.origin, inside=False) for obj in objs]
 
     def finish(self, last: list[Value], rows: list[Value]) -> None:
         """Bind names and lists to the results of the last iteration."""
@@ -131,13 +131,13 @@ class _Loop:
     def condition(self, frame: Frame, writer: NodeWriter) -> Value:
         """Return the value that tells whether there is another iteration."""
         if isinstance(self.node, ast.For):
-            return given(writer, True, self.origin)
+            return to_value(writer, True, self.origin)
         test = self.machine.evaluate(self.node.test, frame)
         if isinstance(test, TensorRef):
             test = self.machine.converted(bool, test, self.origin)
         if not isinstance(test, Value | bool):
             raise UnsupportedModel("a loop whose condition is not a bool")
-        return given(writer, test, self.origin)
+        return to_value(writer, test, self.origin)
 
     def typed_body(self) -> tuple[NodeWriter, dict[str, Type], list[str]]:
         """Return the body, with input types widened until its results fit them."""
@@ -213,7 +213,7 @@ class _Loop:
         writer = self.machine.writer
         condition = self.condition(frame, writer)
         flowing = carried + [self.stacked_items(items) for items in added]
-        return [condition, *(given(writer, obj, self.origin) for obj in flowing)]
+        return [condition, *(to_value(writer, obj, self.origin) for obj in flowing)]
 
     def carry_uninitialized(self, side: Side, outer: NodeWriter) -> bool:
         """Carry names without a value before the loop; return if there are any."""

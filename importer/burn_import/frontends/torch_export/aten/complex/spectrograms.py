@@ -131,7 +131,7 @@ def istft(
     every = of.op("Expand", of.op("Mul", line, line), [1, 1, g.extent(self, -1)])
     start = n_fft // 2 if center else 0
     parts = [
-        middle(g, added(g, each, n_fft, step, g.extent(self, -1)), start, length)
+        middle(g, overlap_add(g, each, n_fft, step, g.extent(self, -1)), start, length)
         for each in (of.op("Mul", frames, line), every)
     ]
     signal = of.op("Div", *parts)
@@ -143,7 +143,7 @@ def istft(
     return of.op("Squeeze", signal, [0]) if self.rank == _BATCH else signal
 
 
-def added(
+def overlap_add(
     g: Builder, frames: Value, n_fft: int, step: int, count: int | Value
 ) -> Value:
     """Return the sum [N, length] of overlapping frames [N, n_fft, count]."""

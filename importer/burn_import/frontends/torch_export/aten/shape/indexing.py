@@ -52,10 +52,10 @@ def gather(
 ) -> Value:
     if self.rank == 0:
         return self
-    return g.op("GatherElements", shortened(g, self, index, dim), index, axis=dim)
+    return g.op("GatherElements", slice_like(g, self, index, dim), index, axis=dim)
 
 
-def shortened(g: Builder, x: Value, like: Value, dim: int | None = None) -> Value:
+def slice_like(g: Builder, x: Value, like: Value, dim: int | None = None) -> Value:
     """Return ``x`` sliced to the extents of ``like``, except along ``dim``."""
     axes = [
         axis

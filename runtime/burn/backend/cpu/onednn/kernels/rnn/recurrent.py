@@ -16,7 +16,7 @@ from burn.backend.cpu.onednn.binding.capture import noting
 from burn.backend.cpu.onednn.binding.engine import Session, current, limits
 from burn.backend.cpu.onednn.binding.memory import Array
 from burn.backend.cpu.onednn.binding.operands import are_float32
-from burn.backend.cpu.onednn.kernels.rnn.recurrent_lengths import finished, marked
+from burn.backend.cpu.onednn.kernels.rnn.recurrent_lengths import finish, mark_ends
 from burn.backend.cpu.onednn.kernels.rnn.recurrent_primitives import (
     GRU,
     LSTM,
@@ -132,7 +132,7 @@ def _with_ends(
     reverse = _REVERSE.get(options.direction, ())
     if not are_float32(given.x) or _form(cell, given, options) is None:
         return None
-    prepared = marked(cell, given, lengths, reverse, notes)
+    prepared = mark_ends(cell, given, lengths, reverse, notes)
     form = None if prepared is None else _form(cell, prepared[0], options)
     session = None if form is None else current(form.work)
     if prepared is None or form is None or session is None:
@@ -140,7 +140,7 @@ def _with_ends(
     results = _inferred(session, form, prepared[0])
     if results is None:
         return None
-    results = finished(cell, given, results, reverse, prepared[1])
+    results = finish(cell, given, results, reverse, prepared[1])
     return _laid_out(results, options)
 
 

@@ -78,7 +78,7 @@ class Ends:
         np.copyto(last, every[index, self._all], where=self.within[0, :, None])
 
 
-def marked(
+def mark_ends(
     cell: Cell,
     given: LayerOperands,
     lengths: Array,
@@ -119,7 +119,7 @@ def marked(
     return given._replace(x=x, w=wide), ends
 
 
-def finished(
+def finish(
     cell: Cell,
     given: LayerOperands,
     results: tuple[Array, ...],
