@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from burn.nn import Module
-from burn.plan.pytree import is_named, map_leaves
+from burn.plan.pytree import is_named, mapped
 from burn.tensor import Tensor, innermost, tensor
 from burn_import.tracing.identifiers import strip_reserved_suffix
 
@@ -55,7 +55,7 @@ def arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
             return innermost(leaf)
         return tensor(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf
 
-    given = map_leaves(as_tensor, example)
+    given = mapped(as_tensor, example)
     if isinstance(given, dict):
         return (), given
     return (given if type(given) is tuple else (given,)), {}

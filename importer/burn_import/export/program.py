@@ -10,7 +10,7 @@ import numpy as np
 
 from burn.box import Box
 from burn.plan.plan_ir import Read, Slot, Step
-from burn.plan.pytree import map_leaves
+from burn.plan.pytree import mapped
 from burn.plan.recorder import RecordedValue, UnplannableError
 from burn.tensor import Tensor, innermost
 from burn_import.export.errors import ExportError, Source
@@ -76,11 +76,11 @@ def record(
         inputs.append(moved)
         return recorder.new(moved)
 
-    given = map_leaves(place, (list(args), dict(named)))
+    given = mapped(place, (list(args), dict(named)))
     try:
         with recorder.undone_unless_planned(), recorder.active():
             result = function(*given[0], **given[1])
-            slots = map_leaves(_result_leaf, result)
+            slots = mapped(_result_leaf, result)
             _check_writes(function, recorder)
     except UnplannableError as error:
         raise ExportError(f"the function cannot be recorded: {error}") from error

@@ -9,7 +9,7 @@ import numpy as np
 
 from burn.backend.arrays import ArrayBackend
 from burn.defaults import default_device
-from burn.plan.pytree import map_leaves
+from burn.plan.pytree import mapped
 from burn.tensor import Tensor, innermost, tensor
 from burn_import.export.errors import ExportError
 from burn_import.export.example import ExampleRun
@@ -71,7 +71,7 @@ class Runs:
             return leaf if change is None else change(leaf)
 
         example = (list(self.example.args), dict(self.example.named))
-        given, by_name = map_leaves(resized, example)
+        given, by_name = mapped(resized, example)
         return record(model, tuple(given), by_name, recorder, sizes)
 
     def with_all_sizes(self) -> list[Recording]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from burn.backend.base import Backend
 from burn.dtypes import default_dtype
-from burn.plan.pytree import is_named, map_leaves
+from burn.plan.pytree import is_named, mapped
 from burn.tensor import Tensor, from_numpy
 
 
@@ -160,7 +160,7 @@ def as_tensors(batch: Any, backend: Backend | None = None) -> Any:
 
     Arrays are not copied if the backend can use them directly.
     """
-    return map_leaves(lambda leaf: _as_tensor(leaf, backend), batch)
+    return mapped(lambda leaf: _as_tensor(leaf, backend), batch)
 
 
 def _as_tensor(leaf: Any, backend: Backend | None) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.ops.support import Array
-from burn.plan.pytree import map_leaves
+from burn.plan.pytree import mapped
 from burn.tensor import Tensor
 
 
@@ -116,5 +116,5 @@ def _floats(result: Any) -> list[Array]:
             arrays.append(leaf.numpy())
         return leaf
 
-    map_leaves(note, result)
+    mapped(note, result)
     return arrays

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 
-def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
     """Return the pytree with ``function`` applied to each leaf, in order."""
     kind = type(value)
     if kind is list or kind is tuple:
-        return kind([map_leaves(function, item) for item in value])
+        return kind([mapped(function, item) for item in value])
     if kind is dict:
-        return {key: map_leaves(function, item) for key, item in value.items()}
+        return {key: mapped(function, item) for key, item in value.items()}
     if is_named(kind):
-        return kind(*(map_leaves(function, item) for item in value))
+        return kind(*(mapped(function, item) for item in value))
     return function(value)
 
 

@@ -10,7 +10,7 @@ from burn.box import Parameter, replacements
 from burn.plan.executable import Executable, Plan
 from burn.plan.passes import Pass
 from burn.plan.plan_ir import Lifted, Segment, Slot, boxes_read, grow
-from burn.plan.pytree import map_leaves
+from burn.plan.pytree import mapped
 from burn.plan.recorder import RecordedValue, Recorder, UnplannableError
 from burn.tensor import Tensor
 
@@ -71,7 +71,7 @@ class Recordings:
         recorder = Recorder(self.device, self._options.profiler)
         with recorder.undone_unless_planned(), recorder.active():
             places = iter([recorder.new(tensor) for tensor in inputs])
-            given, named = map_leaves(
+            given, named = mapped(
                 lambda leaf: next(places) if type(leaf) is Tensor else leaf, args
             )
             result = function(*given, **named)
@@ -90,7 +90,7 @@ class Recordings:
             recorder.undo()  # the first result is like all others
             del recorder, result, given, named, places, slots  # before values are bound
             return self.run(inputs)
-        return map_leaves(_plain, result)
+        return mapped(_plain, result)
 
 
 class Options(NamedTuple):
@@ -112,7 +112,7 @@ def _slots(result: Any, recorder: Recorder) -> Any:
     Raises:
         UnplannableError: a leaf is of a type that may hide a tensor.
     """
-    return map_leaves(partial(_slot, recorder=recorder), result)
+    return mapped(partial(_slot, recorder=recorder), result)
 
 
 def _slot(leaf: Any, recorder: Recorder) -> Any:

@@ -8,7 +8,7 @@ from burn.backend.arrays import ArrayBackend, ignoring_errors
 from burn.plan.executable import Executable, Plan
 from burn.plan.passes.places import last_place
 from burn.plan.plan_ir import Lifted, Read, Segment, Slot, Step, UnforeseenError
-from burn.plan.pytree import map_leaves
+from burn.plan.pytree import mapped
 from burn.tensor import Tensor, innermost
 
 Values: TypeAlias = list[Any]
@@ -168,7 +168,7 @@ def arguments(arg: Any, values: Values | dict[int, Any]) -> Any:
 
 def fill_result(result: Any, values: Values, device: ArrayBackend) -> Any:
     """Return the result of the function, with tensors in place of slots."""
-    return map_leaves(partial(_filled, values=values, device=device), result)
+    return mapped(partial(_filled, values=values, device=device), result)
 
 
 def _filled(leaf: Any, values: Values, device: ArrayBackend) -> Any:

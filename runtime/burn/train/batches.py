@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from burn.backend.arrays import foreign_library
-from burn.plan.pytree import map_leaves
+from burn.plan.pytree import mapped
 from burn.tensor import Tensor, from_numpy
 
 
@@ -21,7 +21,7 @@ def arguments_of(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
             leaf = np.from_dlpack(leaf)
         return from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf
 
-    batch = map_leaves(tensor, batch)
+    batch = mapped(tensor, batch)
     if isinstance(batch, dict):
         return (), batch
     return (tuple(batch) if isinstance(batch, list | tuple) else (batch,)), {}
@@ -36,5 +36,5 @@ def sample_count(arguments: Any) -> int:
             sizes.append(leaf.shape[0])
         return leaf
 
-    map_leaves(observe, arguments)
+    mapped(observe, arguments)
     return sizes[0] if sizes else 1

@@ -27,7 +27,7 @@ from burn.optim.state import device_of
 from burn.optim.zero import ZeroRedundancyOptimizer
 from burn.plan.compiled import Compiled
 from burn.plan.profile import Profile
-from burn.plan.pytree import map_leaves
+from burn.plan.pytree import mapped
 from burn.plan.recorder import UnplannableError
 from burn.primitive import RECORDER
 from burn.tensor import Tensor, from_numpy, innermost
@@ -213,7 +213,7 @@ class Step(Generic[P, R]):
         """Return the output of the function, converted to float32 if it is lower."""
         with autocast(self.precision):
             output = self.function(*args, **kwargs)
-        return output if self.precision == "float32" else map_leaves(widened, output)
+        return output if self.precision == "float32" else mapped(widened, output)
 
     def _backward(self, output: Any) -> Gradients:
         """Return the gradients of the loss, which are not finite on overflow."""
@@ -383,4 +383,4 @@ def _zeros(box: Box) -> Deferred:
 
 
 def _detached(output: Any) -> Any:
-    return map_leaves(lambda x: innermost(x) if type(x) is Tensor else x, output)
+    return mapped(lambda x: innermost(x) if type(x) is Tensor else x, output)

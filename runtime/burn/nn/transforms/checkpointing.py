@@ -14,7 +14,7 @@ from burn.nn.calls import is_callable
 from burn.nn.mixins import Mixin, mix_in
 from burn.nn.module import Module
 from burn.nn.patterns import outermost
-from burn.plan.pytree import map_leaves
+from burn.plan.pytree import mapped
 from burn.primitive import RECORDER, recording
 from burn.tensor import Tensor
 
@@ -85,7 +85,7 @@ def checkpointed(function: Callable[P, R]) -> Callable[P, R]:
             output = nodes.get(id(leaf))
             return leaf if output is None else Tensor(leaf.data, leaf.backend, output)
 
-        replaced: R = map_leaves(relinked, result)
+        replaced: R = mapped(relinked, result)
         return replaced
 
     return call
@@ -125,7 +125,7 @@ class _Forward:
             if isinstance(leaf, Tensor) and self.is_new(leaf.node):
                 tensors[id(leaf)] = leaf
 
-        map_leaves(note, result)
+        mapped(note, result)
         level = max((t.backend.level for t in tensors.values()), default=0)
         return [t for t in tensors.values() if t.backend.level == level]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from burn.backend.base import map_structure
 from burn.plan.plan_ir import Lifted, Read, Segment, Slot, Step, slots_in
-from burn.plan.pytree import map_leaves
+from burn.plan.pytree import mapped
 
 
 def with_own_places(root: Segment) -> Segment:
@@ -49,7 +49,7 @@ def _copied(segment: Segment, names: dict[int, int], fresh: Iterator[int]) -> Se
             value: _copied(child, names, fresh)
             for value, child in segment.children.items()
         },
-        result=map_leaves(renamed, segment.result),
+        result=mapped(renamed, segment.result),
         writes={box: renamed(slot) for box, slot in segment.writes.items()},
         varying=segment.varying,
     )

@@ -22,7 +22,7 @@ from burn.backend.cuda.libraries import CaptureMemory, capturing
 from burn.box import Box, changes
 from burn.plan.executable import Executable, Plan
 from burn.plan.plan_ir import Step, boxes_read, written
-from burn.plan.pytree import map_leaves
+from burn.plan.pytree import mapped
 from burn.plan.replay import Replay
 from burn.tensor import Tensor, innermost
 
@@ -296,7 +296,7 @@ class Captured:
             for target, array in zip(self._inputs, inputs, strict=True):
                 target[...] = array
             self._graph.launch(stream)
-            result = map_leaves(self._copied, self._result)
+            result = mapped(self._copied, self._result)
             state.commit(stream)
         return result
 
@@ -327,5 +327,5 @@ def _arrays(result: Any) -> list[Any]:
             arrays.append(innermost(leaf).data)
         return leaf
 
-    map_leaves(collect, result)
+    mapped(collect, result)
     return [array for array in arrays if hasattr(array, "device")]
