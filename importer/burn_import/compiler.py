@@ -17,10 +17,10 @@ from burn_import.rewriting.graphs import apply_with_bodies
 from burn_import.structure import Tree, flatten, recover
 from burn_import.structure.constant_roles import note_fills
 from burn_import.structure.folded_expressions import with_derivations
+from burn_import.structure.foreign_tensors import pass_tensors_down
 from burn_import.structure.literals import with_literals
-from burn_import.structure.passed_tensors import pass_tensors_down
 from burn_import.structure.requirements import extra_notes
-from burn_import.structure.unused_weights import unread_notes, unread_tensors
+from burn_import.structure.unused_weights import unread, unread_notes
 from burn_ir.graph import Graph
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def simplified(graph: Graph, options: Options) -> Graph:
     # Dead code is removed even without passes: modules of dead nodes would return
     # nothing.
     graph = apply_with_bodies(dead_code, graph)
-    graph.constants.unread = unread_tensors(graph)
+    graph.constants.unread = unread(graph)
     graph = apply_with_bodies(dead_code, simplify(graph, options.passes))
     graph = with_own_parameters(graph)
     note_fills(graph)

@@ -100,7 +100,7 @@ _LONGEST = 24
 _COUNT = re.compile(r"_?\d+d?$")
 
 
-def authored_identifier(name: str) -> str:
+def authored(name: str) -> str:
     """Return an identifier for a value named by an author, else "".
 
     Counters are dropped: ``key_3`` is ``key``. Generic names such as ``x`` and

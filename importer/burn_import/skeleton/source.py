@@ -9,7 +9,7 @@ from typing import Any
 from burn.dtypes import float32, is_float
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.containers import Containers, Holders
-from burn_import.codegen.merge.merge_fields import merge_by_fields
+from burn_import.codegen.merge.merge_fields import share
 from burn_import.codegen.module.classes import (
     DOC_ROOM,
     covered_modules,
@@ -169,7 +169,7 @@ class _Writer:
 
     def shared(self) -> list[ClassText]:
         """Return the classes; those that differ only in numbers are merged."""
-        merged = merge_by_fields(self.texts)
+        merged = share(self.texts)
         texts = []
         for text in self.texts:
             if text.name in merged.texts:

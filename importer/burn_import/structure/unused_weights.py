@@ -46,7 +46,7 @@ def unread_notes(graph: Graph) -> tuple[str, ...]:
     )
 
 
-def unread_tensors(graph: Graph) -> tuple[str, ...]:
+def unread(graph: Graph) -> tuple[str, ...]:
     """Return the author's stored tensors that no node of a program reads.
 
     Aliases of read tensors count as unread; batch counters are left out.
@@ -65,7 +65,7 @@ def unread_tensors(graph: Graph) -> tuple[str, ...]:
 def still_unread(graph: Graph) -> tuple[str, ...]:
     """Return the tensors that neither the program nor the passes' result reads."""
     before = set(graph.constants.unread)
-    return tuple(name for name in unread_tensors(graph) if name in before)
+    return tuple(name for name in unread(graph) if name in before)
 
 
 def _kept_tensors(graph: Graph) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from burn_import.provenance.exporter_names import authored_identifier
+from burn_import.provenance.exporter_names import authored
 from tests.importer.onnx_files import model, saved, stored
 from tests.modules import generate, import_file
 
@@ -27,7 +27,7 @@ SIZE = 4
     + ["native_batch_norm_legit_no_training_1", "scaled_dot_product_attention_2", "x"],
 )
 def test_what_exporters_make_up_is_no_name(name: str) -> None:
-    assert authored_identifier(name) == ""
+    assert authored(name) == ""
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_exporters_make_up_is_no_name(name: str) -> None:
     + [("last_hidden_state", "last_hidden_state"), ("lambda_1", "lambda_")],
 )
 def test_what_authors_say_is_kept(name: str, word: str) -> None:
-    assert authored_identifier(name) == word
+    assert authored(name) == word
 
 
 class Decoder:

@@ -120,7 +120,7 @@ class _Lists(ast.NodeTransformer):
         return node
 
 
-def merge_by_fields(
+def share(
     texts: Sequence[ClassText],
     holders_only: bool = False,
     previous: Families | None = None,

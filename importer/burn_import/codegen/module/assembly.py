@@ -17,7 +17,7 @@ from burn_import.codegen.merge.merge_classes import (
     levels,
     without_comments,
 )
-from burn_import.codegen.merge.merge_fields import merge_by_fields
+from burn_import.codegen.merge.merge_fields import share
 from burn_import.codegen.module.classes import ClassWriter, part_doc
 from burn_import.codegen.module.distinctive_names import distinctive_names, with_names
 from burn_import.codegen.module.local_functions import as_functions
@@ -44,7 +44,7 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
     for level in levels(tree):
         run.settle(level)
     texts = list(run.ordered())
-    shared = merge_by_fields(texts, holders_only=True, previous=run.families)
+    shared = share(texts, holders_only=True, previous=run.families)
     merged = [shared.texts[text.name] for text in texts if text.name in shared.texts]
     functions = {part.class_name for part in tree.classes if part.function}
     names = distinctive_names([one for one in merged if one.name not in functions])

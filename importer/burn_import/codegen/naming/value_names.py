@@ -25,7 +25,7 @@ from burn_import.codegen.naming.vocabulary import (
     keeps_noun,
     result_of,
 )
-from burn_import.provenance.exporter_names import authored_identifier, custom_identifier
+from burn_import.provenance.exporter_names import authored, custom_identifier
 from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.state_owners import states_of
 from burn_import.tracing.identifiers import argument, snake
@@ -78,7 +78,7 @@ class _Finder:
         for position, name in enumerate(node.outputs):
             if name is None:
                 continue
-            self.written[name] = authored_identifier(name)
+            self.written[name] = authored(name)
             noun = self.own(kind, position, node, attribute)
             if noun:
                 self.from_producer[name] = noun
@@ -178,30 +178,30 @@ class _Finder:
         kind, attribute = self.kind(node), self.attribute(node)
         crossing = kind == "Attention" and self.crosses(node)
         for position, noun in USES.get(kind, {}).items():
-            self.record_demand(
+            self.ask(
                 node, position, f"cross_{noun}" if crossing and position == 3 else noun
             )
         if kind == "Embedding":
-            self.record_demand(node, 1, indices_of(attribute))
+            self.ask(node, 1, indices_of(attribute))
         noun = self.noun(node.outputs[0]) if node.outputs else ""
         if kind == "MatMul":
             self.product(node, noun)
         elif attribute and keeps_noun(attribute):
-            self.record_demand(node, 0, noun or result_of(attribute))
+            self.ask(node, 0, noun or result_of(attribute))
         elif noun:
             self.carry(node, kind, noun)
 
     def carry(self, node: Node, kind: str, noun: str) -> None:
         """Record the nouns of operands that follow from that of the result."""
         if kind in MOVES:
-            self.record_demand(node, 0, noun)
+            self.ask(node, 0, noun)
         elif kind == "Concat" or (noun in MASKS and kind in JOINS):
             for position in range(len(node.inputs)):
-                self.record_demand(node, position, noun)
+                self.ask(node, position, noun)
         elif noun in MASKS and kind == "Add":
             for position, name in enumerate(node.inputs):
                 masks = self.from_producer.get(name or "") == "mask"
-                self.record_demand(node, position, noun if masks else MASKS[noun])
+                self.ask(node, position, noun if masks else MASKS[noun])
         elif noun in SCALED and kind in SCALES | {"RotaryEmbedding", "Where"}:
             self.scaled(node, noun)
 
@@ -230,9 +230,9 @@ class _Finder:
             if name in self.constants:
                 continue
             if self.from_producer.get(name or "") != "mask" and not self.is_mask(name):
-                self.record_demand(node, position, noun)
+                self.ask(node, position, noun)
             elif noun == "scores":
-                self.record_demand(node, position, "mask")
+                self.ask(node, position, "mask")
             if node.op.onnx == "RotaryEmbedding":
                 break
 
@@ -246,12 +246,12 @@ class _Finder:
         if left in self.constants or right in self.constants:
             return
         if noun == "scores":
-            self.record_demand(node, 0, "query")
-            self.record_demand(node, 1, "key")
+            self.ask(node, 0, "query")
+            self.ask(node, 1, "key")
         elif self.from_producer.get(left or "") == "weights":
-            self.record_demand(node, 1, "value")
+            self.ask(node, 1, "value")
 
-    def record_demand(self, node: Node, position: int, noun: str) -> None:
+    def ask(self, node: Node, position: int, noun: str) -> None:
         """Record that ``node`` reads ``noun`` at ``position``; conflicts become ""."""
         name = node.inputs[position] if position < len(node.inputs) else None
         if name is None or not noun:

@@ -1,7 +1,7 @@
 """Annotations of optional modules name the classes that are left after a merge."""
 
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.merge.merge_fields import merge_by_fields
+from burn_import.codegen.merge.merge_fields import share
 
 BLOCK = "self.proj: nn.ModuleTuple[{0}, nn.ReLU] | None = ({1} if proj else None)"
 
@@ -19,7 +19,7 @@ def test_an_optional_list_has_the_merged_class() -> None:
     for number, block in enumerate(blocks):
         block.plain = [str(number)]
     texts = [ClassText("Proj", "", [first]), ClassText("Proj2", "", [second]), *blocks]
-    merged = merge_by_fields(texts, holders_only=True).texts
+    merged = share(texts, holders_only=True).texts
     assert set(merged) == {"Proj", "Block0", "Block1"}
     assert "Proj2" not in merged["Block1"].fields[0]
     assert "nn.ModuleTuple[Proj, nn.ReLU] | None" in merged["Block1"].fields[0]
@@ -38,6 +38,6 @@ def test_a_list_of_two_classes_becomes_one_of_the_merged_class() -> None:
         ClassText(n, "", f) for n, f in zip(("Head", "Head2"), fields, strict=True)
     ]
     texts.append(ClassText("Net", "", [line], body=["x"]))
-    (written,) = merge_by_fields(texts, holders_only=True).texts["Net"].fields
+    (written,) = share(texts, holders_only=True).texts["Net"].fields
     assert written.startswith("self.heads: nn.ModuleList[Head] | nn.Identity = ")
     assert "nn.ModuleList([Head(8), Head(4)])" in written
