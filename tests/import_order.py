@@ -1,6 +1,6 @@
-"""The order of rooms in each package, and the imports that are excepted from it."""
+"""The order of layers in each package, and the imports that are excepted from it."""
 
-#: Rows from the bottom to the top. A file belongs to its most specific room; rooms of
+#: Rows from the bottom to the top. A file belongs to its most specific layer; layers of
 #: one row do not import each other.
 ORDER = {
     "burn_ir": (

@@ -12,7 +12,7 @@ import pytest
 
 from burn_import.codegen.module import formatting, module
 
-_FORMATTED = formatting.formatted
+_FORMATTED = formatting.format_source
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def as_printed() -> Iterator[None]:
     """Leave sources as they are printed while the block runs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "format_emitted", str)
-        patch.setattr(formatting, "formatted", str)
+        patch.setattr(formatting, "format_source", str)
         yield
 
 
@@ -29,7 +29,7 @@ def laid_out() -> Iterator[None]:
     """Lay out sources while the block runs, also inside of ``as_printed``."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "format_emitted", formatting.format_emitted)
-        patch.setattr(formatting, "formatted", _FORMATTED)
+        patch.setattr(formatting, "format_source", _FORMATTED)
         yield
 
 

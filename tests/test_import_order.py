@@ -1,7 +1,7 @@
-"""The order of rooms inside each package, and no circles between files.
+"""The order of layers inside each package, and no circles between files.
 
-A room is a folder or a file; the most specific entry of ``ORDER`` decides. A room
-imports from rows that come before its own, not from other rooms of the same row.
+A layer is a folder or a file; the most specific entry of ``ORDER`` decides. A layer
+imports from rows that come before its own, not from other layers of the same row.
 Imports under ``TYPE_CHECKING`` are held to the same order; their exceptions are listed
 separately, because they cannot fail at run time. Both lists may only shrink: an
 exception that is needed no longer fails the test.
@@ -74,25 +74,25 @@ def edges(package: str) -> dict[Edge, bool]:
 
 
 def levels(package: str) -> dict[str, int]:
-    """Return the row of each room of a package."""
+    """Return the row of each layer of a package."""
     rows = enumerate(ORDER[package])
-    return {room: number for number, row in rows for room in row.split()}
+    return {layer: number for number, row in rows for layer in row.split()}
 
 
-def room_of(file: str, rooms: Mapping[str, int]) -> str:
-    """Return the most specific room of a file."""
+def layer_of(file: str, layers: Mapping[str, int]) -> str:
+    """Return the most specific layer of a file."""
     parts = file.split("/")
     names = ["/".join(parts[:length]) for length in range(len(parts), 0, -1)]
-    return next((name for name in names if name in rooms), "")
+    return next((name for name in names if name in layers), "")
 
 
 def upward(package: str) -> set[Edge]:
-    """Return the imports against the order of rooms."""
-    rooms = levels(package)
+    """Return the imports against the order of layers."""
+    layers = levels(package)
     wrong = set()
     for importer, imported in edges(package):
-        rooms_of = room_of(importer, rooms), room_of(imported, rooms)
-        if rooms_of[0] != rooms_of[1] and rooms[rooms_of[0]] <= rooms[rooms_of[1]]:
+        upper, lower = layer_of(importer, layers), layer_of(imported, layers)
+        if upper != lower and layers[upper] <= layers[lower]:
             wrong.add((importer, imported))
     return wrong
 
@@ -116,19 +116,19 @@ def exceptions(package: str) -> set[Edge]:
 
 @pytest.mark.parametrize("package", ORDER)
 def test_every_file_is_in_a_room(package: str) -> None:
-    rooms = levels(package)
+    layers = levels(package)
     root = PACKAGES[package]
     files = [
         path.relative_to(root).with_suffix("").as_posix() for path in root.rglob("*.py")
     ]
-    homeless = sorted(file for file in files if not room_of(file, rooms))
+    homeless = sorted(file for file in files if not layer_of(file, layers))
     assert not homeless, f"{package}: add to ORDER: {homeless}"
-    empty = rooms.keys() - {room_of(file, rooms) for file in files}
-    assert not empty, f"{package}: ORDER names rooms without files: {sorted(empty)}"
+    empty = layers.keys() - {layer_of(file, layers) for file in files}
+    assert not empty, f"{package}: ORDER names layers without files: {sorted(empty)}"
 
 
 @pytest.mark.parametrize("package", ORDER)
-def test_imports_follow_the_order_of_rooms(package: str) -> None:
+def test_imports_follow_the_order_of_layers(package: str) -> None:
     wrong = sorted(upward(package) - exceptions(package))
     assert not wrong, "\n".join(
         f"{package}: {importer}.py may not import {imported}.py, which is not in an "

@@ -52,7 +52,7 @@ def test_a_skip_without_a_row_fails_the_run(tmp_path: Path) -> None:
             str(test),
         ],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         capture_output=True,
         text=True,
     )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from burn_import.codegen.module.formatting import formatted
+from burn_import.codegen.module.formatting import format_source
 from tests.golden.test_golden import HERE as GOLDEN
 from tests.layout import as_printed
 from tests.modules import generate
@@ -15,5 +15,5 @@ def test_shared_modules_are_laid_out(tmp_path: Path) -> None:
     with as_printed():
         printed, _ = generate(MODEL, tmp_path)
         text = Modules(tmp_path / "modules").text(MODEL)
-    assert text == formatted(text)
+    assert text == format_source(text)
     assert printed.read_text("ascii") != text

@@ -17,7 +17,7 @@ from burn_import.rewriting.graphs import apply_with_bodies
 from burn_import.structure import Tree, flatten, recover
 from burn_import.structure.constant_roles import note_fills
 from burn_import.structure.folded_expressions import with_derivations
-from burn_import.structure.handed_tensors import with_handed_down
+from burn_import.structure.foreign_tensors import pass_tensors_down
 from burn_import.structure.literals import with_literals
 from burn_import.structure.requirements import extra_notes
 from burn_import.structure.unused_weights import unread, unread_notes
@@ -71,7 +71,7 @@ def simplified(graph: Graph, options: Options) -> Graph:
     graph = with_own_parameters(graph)
     note_fills(graph)
     graph = with_literals(with_derivations(repeated(graph)))
-    return graph if options.flat else with_handed_down(graph)
+    return graph if options.flat else pass_tensors_down(graph)
 
 
 def module_tree(graph: Graph, options: Options) -> Tree:

@@ -26,7 +26,7 @@ _FOLDERS = (
 _SKLEARN = "Convert it to ONNX with skl2onnx.to_onnx(model, X), where it was trained."
 _IF_SKLEARN = f"If it is a model of scikit-learn, {_SKLEARN[0].lower()}{_SKLEARN[1:]}"
 _TREES = "Convert it to ONNX with onnxmltools, where it was trained."
-#: What to do with pickled objects of packages.
+#: The remedies for pickled objects, by package.
 _PACKAGES = {
     "sklearn": _SKLEARN,
     "lightgbm": _TREES,
@@ -77,7 +77,7 @@ _NAMES = {
 def kind_by_name(path: Path) -> Foreign | None:
     """Return the format that files with the ending of this name usually have.
 
-    For files that are not ONNX, and whose first bytes tell nothing.
+    For files that are not ONNX and whose first bytes identify no format.
     """
     return _NAMES.get(path.suffix.lower())
 

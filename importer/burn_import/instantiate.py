@@ -73,7 +73,7 @@ def _misfits(
 ) -> Iterator[str]:
     """Yield the mismatches for which a strict load into ``boxes`` would fail."""
     from burn.record.dtypes import recorded
-    from burn.store.fit import described
+    from burn.store.fit import type_text
 
     keys = [key for key, _ in weights]
     set_boxes = {boxes[key] for key in keys if key in boxes}
@@ -86,6 +86,6 @@ def _misfits(
             box.dtype,
             recorded(box.dtype),
         ):
-            expected = described(box.dtype, box.shape)
-            yield f"{key!r} is {described(array.dtype, array.shape)}, not {expected}"
+            expected = type_text(box.dtype, box.shape)
+            yield f"{key!r} is {type_text(array.dtype, array.shape)}, not {expected}"
     yield from (f"no array for {k!r}" for k, b in boxes.items() if b not in set_boxes)

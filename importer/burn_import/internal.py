@@ -15,22 +15,22 @@ class InternalError(RuntimeError):
     """A defect: the importer failed on a valid model or wrote a wrong module.
 
     Args:
-        what: What happened, on one line.
+        message: What happened, on one line.
         where: The module, node or pass that was processed, "" if that is not known.
         remedy: What to try instead, "" if nothing is known.
     """
 
-    def __init__(self, what: str, where: str = "", remedy: str = "") -> None:
-        self.what, self.where, self.remedy = what, where, remedy
-        text = f"{what}, in {where}" if where else what
+    def __init__(self, message: str, where: str = "", remedy: str = "") -> None:
+        self.message, self.where, self.remedy = message, where, remedy
+        text = f"{message}, in {where}" if where else message
         super().__init__(f"{text}; {remedy}" if remedy else text)
 
 
 class located:  # noqa: N801  a context manager, as ``error_context``
     """Context that adds a note such as ``module 'blocks.0'`` to errors."""
 
-    def __init__(self, what: str, name: str) -> None:
-        self.what, self.name = what, name
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind, self.name = kind, name
 
     def __enter__(self) -> None:
         pass
@@ -39,7 +39,7 @@ class located:  # noqa: N801  a context manager, as ``error_context``
         self, _: object, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, FAULTS) and not isinstance(error, ModelError):
-            error.add_note(f"{self.what} {self.name!r}")
+            error.add_note(f"{self.kind} {self.name!r}")
 
 
 class defects:  # noqa: N801
@@ -58,7 +58,7 @@ class defects:  # noqa: N801
         self, _: object, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, InternalError) and not error.remedy:
-            raise InternalError(error.what, error.where, self.remedy) from error
+            raise InternalError(error.message, error.where, self.remedy) from error
         is_reported = isinstance(error, ModelError | RecordError | InternalError)
         if isinstance(error, FAULTS) and not is_reported:
             raise internal(error, self.remedy) from error

@@ -72,7 +72,7 @@ def load_operators_for(model: RawModel) -> bool:
     return bool(points_used)
 
 
-def _import(module: str, what: str) -> None:
+def _import(module: str, source: str) -> None:
     try:
         import_module(module)
     except (ImportError, SyntaxError, TypeError, ValueError) as error:
@@ -82,4 +82,4 @@ def _import(module: str, what: str) -> None:
             if isinstance(error, ModuleNotFoundError)
             else ""
         )
-        raise OperatorsNotLoaded(f"cannot load the {what}: {reason}", hint) from error
+        raise OperatorsNotLoaded(f"cannot load the {source}: {reason}", hint) from error

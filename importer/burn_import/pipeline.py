@@ -228,10 +228,10 @@ def _with_record(compiled: Compiled, stem: str) -> str:
     """Return a module's text that loads the record of ``stem``."""
     if compiled.stem in ("", stem):
         return compiled.text
-    from burn_import.codegen.module.formatting import formatted
+    from burn_import.codegen.module.formatting import format_source
 
     record, other = re.escape(f"{compiled.stem}.safetensors"), f"{stem}.safetensors"
     line = rf"^( *WEIGHTS = Path\(__file__\)\.with_name\(\s*)\"{record}\""
     text = re.sub(rf"(?m)^``{record}``\.$", f"``{other}``.", compiled.text, count=1)
     text = re.sub(f"(?m){line}", rf'\1"{other}"', text, count=1)
-    return formatted(text)
+    return format_source(text)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from burn_import.output import Digests
 
 
-#: What stands in the header of modules that the command ``quantize`` wrote.
+#: The command in the header of modules that ``quantize`` wrote.
 QUANTIZED_TO = "quantize --to "
 
 

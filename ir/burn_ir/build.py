@@ -16,7 +16,7 @@ from burn_ir.dim import counting_unnamed
 from burn_ir.error_context import FAULTS, error_text
 from burn_ir.errors import InvalidModel, InvalidOperand, Problem
 from burn_ir.graph import Constants, Graph, Node
-from burn_ir.infer import infer_op, settled
+from burn_ir.infer import fixed_point, infer_op
 from burn_ir.names import UniqueNames
 from burn_ir.nodes import make_op, upgraded
 from burn_ir.op import operators
@@ -293,7 +293,7 @@ class _Builder:
             captured.update(inner.captured)
             return graph
 
-        return settled(flow, run)
+        return fixed_point(flow, run)
 
 
 class IncrementalBuilder:

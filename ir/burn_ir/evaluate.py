@@ -51,13 +51,13 @@ def run_node(node: Node, operands: Sequence[Value]) -> tuple[Value, ...]:
         branch = result.then if bool(result.condition) else result.orelse
         return tuple(evaluate(branch, result.operands))
     if isinstance(result, Derivative):
-        return differentiated(result)
+        return differentiate(result)
     if isinstance(result, Repeat):
-        return repeated(result)
+        return run_loop(result)
     return result if isinstance(result, tuple) else (result,)
 
 
-def repeated(loop: Repeat) -> tuple[Value, ...]:
+def run_loop(loop: Repeat) -> tuple[Value, ...]:
     """Return the final carried values and the collected results of a loop."""
     carried = list(loop.carried)
     pieces: list[list[Value]] = [[] for _ in loop.rows]
@@ -77,7 +77,7 @@ def repeated(loop: Repeat) -> tuple[Value, ...]:
     return (*carried, *joined)
 
 
-def differentiated(of: Derivative) -> tuple[Value, ...]:
+def differentiate(of: Derivative) -> tuple[Value, ...]:
     """Return the derivatives of a subgraph by its first operands."""
 
     def function(*values: Value) -> Value:

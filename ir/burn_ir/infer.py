@@ -69,7 +69,7 @@ def bind_bodies(op: Op, operands: Sequence[Type | None]) -> Op:
         ) -> Graph:
             return _infer(graph, dict(zip(graph.inputs, (*types, *rest), strict=True)))
 
-        bound[name] = settled(flow, run)
+        bound[name] = fixed_point(flow, run)
     return op.with_attrs(**bound)
 
 
@@ -77,7 +77,7 @@ def bind_bodies(op: Op, operands: Sequence[Type | None]) -> Op:
 ROUNDS = 8
 
 
-def settled(flow: Flow, run: Callable[[Sequence[Type]], Graph]) -> Graph:
+def fixed_point(flow: Flow, run: Callable[[Sequence[Type]], Graph]) -> Graph:
     """Return the subgraph with types that are a fixed point of its loop.
 
     ``run`` types the subgraph for given types of its own inputs.

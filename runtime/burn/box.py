@@ -56,16 +56,14 @@ def replacements() -> int:
 
 
 def edits() -> int:
-    """Return the total number of freezings and replacements, to detect outdated
-    plans.
-    """
+    """Return the number of freezings and replacements, to detect outdated plans."""
     return _freezings + _replacements
 
 
 def note_replacement() -> None:
     """Outdate all plans, since they may have recorded a module that was replaced.
 
-    What a recorded function replaces itself is part of its recording.
+    Replacements by the recorded function itself are part of its recording.
     """
     global _replacements
     if current_reader() is None:
@@ -97,8 +95,7 @@ def reading(reader: Reader) -> Iterator[None]:
 
 
 class Box(NumpyInterface, Methods):
-    """A mutable container of a tensor: a parameter, a buffer, a statistic, a random
-    key.
+    """A mutable container of a tensor: parameter, buffer, statistic or random key.
 
     Primitives accept a box in place of its tensor. ``version`` counts the times it was
     set, so that derived values can be invalidated.
@@ -153,8 +150,7 @@ class Box(NumpyInterface, Methods):
             self._change(held)
 
     def lend(self, make: "Callable[[], Tensor]") -> int:
-        """Set a lazy value on the same backend, which ``make`` computes at the first
-        read.
+        """Set a lazy value on the same backend; ``make`` computes it at the first read.
 
         Return the version of the box with this value.
         """
@@ -173,8 +169,7 @@ class Box(NumpyInterface, Methods):
         _changes += 1
 
     def fitted(self, value: "Tensor") -> "Tensor":
-        """Return ``value`` as ``set`` stores it: on the backend of the box, without
-        history.
+        """Return ``value`` as ``set`` stores it: on the box's backend, without history.
 
         Raises:
             ValueError: the shape or dtype differs from the current value.
@@ -199,9 +194,7 @@ class Box(NumpyInterface, Methods):
 
     @property
     def is_set(self) -> bool:
-        """Return whether the value is set, computed or lent, not a deferred initial
-        value.
-        """
+        """Return whether the value is set, computed or lent, and not still deferred."""
         held = self._value
         return not isinstance(held, Deferred) or held.backend is not None
 

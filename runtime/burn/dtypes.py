@@ -50,9 +50,7 @@ _NAMES: dict[DType, str] = {bool_: "bool", string: "string"}
 
 
 def name_of(dtype: DType) -> str:
-    """Return the name of a dtype in ``burn`` (``"float32"``, ``"bool"``,
-    ``"string"``).
-    """
+    """Return the name of a dtype in ``burn``: ``"float32"`` or ``"string"``."""
     return _NAMES.get(dtype, dtype.name)
 
 
@@ -88,8 +86,7 @@ def largest(dtype: DType) -> float:
 
 @cache
 def promote(a: DType, b: DType) -> DType:
-    """Return the dtype of an operation on ``a`` and ``b``, by PyTorch's promotion
-    rules.
+    """Return the dtype of an operation on ``a`` and ``b``, as PyTorch promotes them.
 
     A float with an integer keeps the float dtype (float32 + int64 is float32), two
     different half types become float32, an unsigned with a signed integer widens.

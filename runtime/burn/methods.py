@@ -32,9 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Spelling(NamedTuple):
-    """The spelling of a primitive: ``infix``, ``prefix``, ``method`` or
-    ``property``.
-    """
+    """How a primitive is spelled: ``infix``, ``prefix``, ``method``, ``property``."""
 
     kind: str
     text: str

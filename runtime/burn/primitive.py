@@ -133,8 +133,7 @@ class Primitive(Generic[P, R]):
         return self.vjp(rule)
 
     def vjp(self, rule: Rule) -> Rule:
-        """Declare ``rule(grad, out, *args, **static)``, which returns a gradient per
-        argument.
+        """Declare ``rule(grad, out, *args, **static)``: a gradient for each argument.
 
         A gradient is ``None``, a tensor, or a function without arguments that computes
         it (called only if the gradient is needed). Rules are written in primitives, so
@@ -357,9 +356,7 @@ def primitives() -> dict[str, Primitive[..., Any]]:
 
 @contextmanager
 def recording(backend: Backend) -> Iterator[Backend]:
-    """Dispatch every call in this context to ``backend``, unless a higher level
-    takes it.
-    """
+    """Dispatch calls in this context to ``backend``, or to a higher level."""
     global _recorders
     token = RECORDER.set(backend)
     _recorders += 1

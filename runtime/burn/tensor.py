@@ -130,15 +130,11 @@ class Tensor(NumpyInterface, Methods):
         return self.leaf(None).with_inner_leaves()
 
     def leaf(self, key: Any) -> Tensor:
-        """Return this tensor as a leaf of the outermost tape, registered under
-        ``key``.
-        """
+        """Return this tensor as a leaf of the outermost tape, under ``key``."""
         return Tensor(self.data, self.backend, self.backend.leaf(key))
 
     def with_inner_leaves(self) -> Tensor:
-        """Return this leaf, also as a leaf of the inner tapes on which it has no
-        history.
-        """
+        """Return this leaf, also as a leaf of inner tapes without its history."""
         data = self.data
         if type(data) is not Tensor or not data.backend.tracks_gradients:
             return self
@@ -235,8 +231,7 @@ add_hints(Tensor, TENSORS)
 def tensor(
     data: Any, backend: Backend | None = None, *, dtype: DType | None = None
 ) -> Tensor:
-    """Return a tensor with a copy of ``data``: nested lists, numbers, strings, any
-    array.
+    """Return a tensor with a copy of ``data``: nested lists, numbers, strings, arrays.
 
     Python floats become float32 and integers int64; arrays keep their dtype.
     ``backend`` is ``Cpu()`` by default.
@@ -262,9 +257,7 @@ def tensor(
 
 
 def from_numpy(array: np.ndarray[Any, Any], backend: Backend | None = None) -> Tensor:
-    """Return a tensor that shares memory with ``array`` if possible: do not modify
-    it.
-    """
+    """Return a tensor that may share memory with ``array``: do not modify it."""
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("="))
     home = backend or default_device()

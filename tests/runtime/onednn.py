@@ -58,7 +58,7 @@ def _with_onednn(
     with engine.whatever_size():
         function(*given, **static)
         result = function(*given, **static)
-    return result, session.primitives.made()
+    return result, session.primitives.implementations()
 
 
 def has_avx512() -> bool:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from setuptools import Distribution
 
-#: What the names of the files of a record end in after that of the module.
+#: The endings of the names of a record's files, after the module's name.
 RECORD_ENDS = (".safetensors", ".safetensors.index.json", "-*-of-*.safetensors")
 
 

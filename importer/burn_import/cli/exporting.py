@@ -93,8 +93,8 @@ def _export(model: Any, output: str, given: dict[str, Any]) -> Any:
     """Export ``model`` for inputs of the types that its module declares."""
     from burn_import.export.declared import export_declared
 
-    kept = ("inputs", "fixed", "opset", "external_data", "specialize", "force")
-    options = {key: given[key] for key in kept}
+    names = ("inputs", "fixed", "opset", "external_data", "specialize", "force")
+    options = {key: given[key] for key in names}
     options["output_names"] = split_names((given["output_names"],))
     return export_declared(model, output, verify=not given["no_verify"], **options)
 

@@ -148,7 +148,7 @@ def _classes_in(module: ModuleType) -> str:
 def module_failure(error: BaseException) -> OutputRefused | None:
     """Return the problem if ``error`` was raised in a file that a command executed.
 
-    What fails in a file that was edited is no defect of burn-import.
+    A failure of a file that its owner may have edited is no defect of burn-import.
     """
     reason = f"{type(error).__name__}: {error}"
     if isinstance(error, SyntaxError) and error.filename in EXECUTED:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from burn.store.fit import described
-from burn_import.tracing.identifiers import argument, unreserved
+from burn.store.fit import type_text
+from burn_import.tracing.identifiers import argument, strip_reserved_suffix
 
 if TYPE_CHECKING:
     from burn_import.comparison.contents import Contents
@@ -80,7 +80,7 @@ def compare(first: Contents, second: Contents) -> Comparison:
         rows += _of_nodes(first.nodes, second.nodes)
     rows += _of_layers(first.layers, second.layers)
     types = [
-        {key: described(a.dtype, a.shape) for key, a in side.weights.items()}
+        {key: type_text(a.dtype, a.shape) for key, a in side.weights.items()}
         for side in (first, second)
     ]
     rows += _of_part("weight", *types)
@@ -97,7 +97,9 @@ def _arguments(inputs: Mapping[str, str] | None) -> Mapping[str, str] | None:
     """Return the types of inputs by the names that they have as arguments."""
     if inputs is None:
         return None
-    named = {unreserved(argument(name)): shown for name, shown in inputs.items()}
+    named = {
+        strip_reserved_suffix(argument(name)): shown for name, shown in inputs.items()
+    }
     return named if len(named) == len(inputs) else inputs
 
 

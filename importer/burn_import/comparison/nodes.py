@@ -88,8 +88,8 @@ def _text(value: Any) -> str:
 
 def _constant_text(array: Array) -> str:
     """Return the type of a constant, and its values unless it is a weight."""
-    from burn.store.fit import described
+    from burn.store.fit import type_text
 
-    kind = described(array.dtype, array.shape)
+    kind = type_text(array.dtype, array.shape)
     is_size = array.dtype.kind in "iub" and array.size <= _MOST_COMPARED
     return f"{kind} {array.tolist()}" if is_size or array.size == 1 else kind

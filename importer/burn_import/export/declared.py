@@ -8,7 +8,7 @@ from typing import Any
 
 from burn_import.export.export import export_onnx
 from burn_import.export.files import Exported
-from burn_import.tracing.identifiers import unreserved
+from burn_import.tracing.identifiers import strip_reserved_suffix
 from burn_import.verification.inputs import (
     declared_types,
     random_inputs,
@@ -41,11 +41,11 @@ def export_declared(
     else:
         example = random_inputs(types) if inputs is None else dict(inputs)
     names = {
-        unreserved(name): {
+        strip_reserved_suffix(name): {
             a: str(n) for a, n in enumerate(shape) if str(n).isidentifier()
         }
         for name, (_, shape) in types.items()
     }
     options["dynamic"] = {} if fixed else names
-    options["input_names"] = [unreserved(name) for name in example]
+    options["input_names"] = [strip_reserved_suffix(name) for name in example]
     return export_onnx(model, example, output, **options)

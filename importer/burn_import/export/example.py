@@ -12,7 +12,7 @@ import numpy as np
 from burn.nn import Module
 from burn.plan.pytree import is_named, mapped
 from burn.tensor import Tensor, innermost, tensor
-from burn_import.tracing.identifiers import unreserved
+from burn_import.tracing.identifiers import strip_reserved_suffix
 
 
 class ExampleRun(NamedTuple):
@@ -105,7 +105,7 @@ def documented_outputs(model: Any) -> list[str]:
     if not text.startswith(f"{type(model).__name__}: "):
         return []
     lines = text.partition("\nOutputs:\n")[2].partition("\n\n")[0].splitlines()
-    return [unreserved(line.split()[0]) for line in lines]
+    return [strip_reserved_suffix(line.split()[0]) for line in lines]
 
 
 def expected_results(run: ExampleRun) -> tuple[dict[str, Any], list[Any]]:

@@ -72,7 +72,7 @@ def export_onnx(
     """
     run = example_run(model, example, input_names)
     with counting_unnamed():
-        program = recorded(run, dynamic or {}, specialize=specialize)
+        program = record_runs(run, dynamic or {}, specialize=specialize)
         proto, arrays = _model(program, run, output_names, opset)
     expected = expected_results(run) if verify else None
     options: Any = {"external_data": external_data, "force": force}
@@ -132,7 +132,7 @@ def _named_outputs(
     return outputs
 
 
-def recorded(example: ExampleRun, dynamic: Dynamic, *, specialize: bool) -> Program:
+def record_runs(example: ExampleRun, dynamic: Dynamic, *, specialize: bool) -> Program:
     """Return the program of a model from one run, and one more per named dimension.
 
     Without ``specialize`` it also runs on different data, to detect Python code

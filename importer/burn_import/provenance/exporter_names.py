@@ -106,7 +106,7 @@ def authored(name: str) -> str:
     Counters are dropped: ``key_3`` is ``key``. Generic names such as ``x`` and
     ``hidden_states`` give "".
     """
-    word = chosen(name)
+    word = custom_identifier(name)
     return "" if is_stream(word) else word
 
 
@@ -115,7 +115,7 @@ def is_stream(word: str) -> bool:
     return word.rstrip("_") in _ANYTHING or re.fullmatch(r"[a-z]\d+", word) is not None
 
 
-def chosen(name: str) -> str:
+def custom_identifier(name: str) -> str:
     """Return an identifier for a value whose name is not an exporter's, else ""."""
     if is_computed_by_paddle(name):
         return ""

@@ -44,7 +44,7 @@ _FOLDED_WEIGHT, _FOLDED_BIAS = "ConvBnFusion_W_", "ConvBnFusion_BN_B_"
 
 #: Levels of onnxruntime's log; it begins with the second.
 _FATAL, _WARNING = 4, 2
-#: What onnxruntime's quantizer raises for models that it was not written for.
+#: The exceptions of onnxruntime's quantizer for models that it does not support.
 _FAULTS = (
     *(ArithmeticError, AttributeError, LookupError),
     *(RuntimeError, TypeError, ValueError),
@@ -143,7 +143,7 @@ class Quantizer:
 
 @dataclass(frozen=True)
 class _State:
-    """What the quantizer changes in a model: all but the weights of other nodes."""
+    """The parts of a model that the quantizer changes: not the other nodes' weights."""
 
     rest: onnx.ModelProto
     names: frozenset[str]

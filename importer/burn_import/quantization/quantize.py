@@ -15,7 +15,7 @@ import onnx
 from burn import dtypes
 from burn.plan.calibration import Accuracy, ErrorSums
 from burn.record import atomic_write
-from burn_import.codegen.module.module import wrapped
+from burn_import.codegen.module.module import wrap_sentences
 from burn_import.export.declared import export_declared
 from burn_import.export.files import check, check_new
 from burn_import.loading import load
@@ -61,7 +61,7 @@ class LayerSensitivity:
 
 @dataclass(frozen=True)
 class Quantized:
-    """What was written, the accuracy by output, and that by layer, the worst first.
+    """The written model, the accuracy by output, and by layer, the worst first.
 
     ``nodes`` are the nodes that were quantized to int8.
     """
@@ -213,7 +213,7 @@ def _of_origin(compiled: Compiled, origin: Path, kind: str, flags: str) -> Compi
     command = f"burn-import quantize {origin.name} --to {kind} {flags}".rstrip()
     note = f"Quantized by `{command}`, with samples that this file does not name."
     head, line, rest = compiled.text.partition("\nWeights (")
-    lines = "\n".join(wrapped([note]))
+    lines = "\n".join(wrap_sentences([note]))
     _, _, details = compiled.origin.partition(" (")
     return replace(
         compiled,

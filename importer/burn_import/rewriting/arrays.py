@@ -21,7 +21,7 @@ def core(array: Array) -> Array:
     return np.asarray(array[tuple(once)])
 
 
-def held(array: Array, others: list[Array]) -> int:
+def allocated_bytes(array: Array, others: list[Array]) -> int:
     """Return the bytes of ``array``; 0 if it is a view of one of ``given``.
 
     Axes of stride 0 repeat the same elements and cost nothing.
@@ -32,7 +32,7 @@ def held(array: Array, others: list[Array]) -> int:
     return int(array.itemsize * prod(n for n, stride in extents if stride))
 
 
-def equal(a: Array, b: Array) -> bool:
+def are_identical(a: Array, b: Array) -> bool:
     """Return whether two arrays have the same type and bytes."""
     if a.dtype != b.dtype or a.shape != b.shape or core(a).shape != core(b).shape:
         return False
@@ -100,7 +100,7 @@ def literal(graph: Graph, name: str, array: Array) -> str:
     while name in graph.types:
         name += "_"
     stored = graph.constants.get(name)
-    if stored is not None and equal(stored, array):
+    if stored is not None and are_identical(stored, array):
         return name
     name = graph.constants.add(name, array)
     graph.constants.literals.add(name)

@@ -15,14 +15,14 @@ from burn_import.codegen.module.classes import (
     covered_modules,
     layer_text,
 )
+from burn_import.codegen.module.distinctive_names import distinctive_names, with_names
 from burn_import.codegen.module.formatting import format_emitted
 from burn_import.codegen.module.module import (
     Source,
-    counted,
+    count_text,
     imports,
-    wrapped,
+    wrap_sentences,
 )
-from burn_import.codegen.module.telling_names import telling_names, with_names
 from burn_import.frontends.state_dicts.key_tree import Node, Stored, tree_of
 from burn_import.frontends.state_dicts.layer_inference import (
     COUNTER,
@@ -175,7 +175,7 @@ class _Writer:
             if text.name in merged.texts:
                 doc = self.doc(merged.members[text.name])
                 texts.append(replace(merged.texts[text.name], doc=doc))
-        return with_names(texts, telling_names(texts))
+        return with_names(texts, distinctive_names(texts))
 
     def name(self, node: Node, fields: list[str]) -> str:
         """Return the class with these fields; new ones are named after attributes."""
@@ -314,8 +314,8 @@ def _module(
             title=f"{name}: modules without a program.",
             inputs=[],
             outputs=[],
-            notes=wrapped(notes),
-            weights=counted(count),
+            notes=wrap_sentences(notes),
+            weights=count_text(count),
             record=comment(record),
             record_literal=literal(record),
             imports=imports(texts, several=False, embeds=not record),

@@ -10,6 +10,7 @@ from textwrap import dedent
 
 from burn.version import VERSION
 from burn_import.codegen.module import formatting
+from burn_import.standalone.dependencies import Dependencies
 from burn_import.standalone.flat_names import flat_names
 from burn_import.standalone.imports import import_lines
 from burn_import.standalone.library import (
@@ -22,7 +23,6 @@ from burn_import.standalone.library import (
 )
 from burn_import.standalone.order import in_order
 from burn_import.standalone.pieces import summary
-from burn_import.standalone.reach import Reach
 from burn_import.standalone.references import Names, names_in
 from burn_ir import UnsupportedModel
 
@@ -69,26 +69,26 @@ def standalone(text: str) -> str:
     """
     model = _parsed(text)
     narrow = NARROW.search(text) is not None
-    reach, names = _needed_runtime(model, library_of_runtime(narrow))
-    if not narrow and _ML_DTYPES in reach.externals:
+    deps, names = _needed_runtime(model, library_of_runtime(narrow))
+    if not narrow and _ML_DTYPES in deps.externals:
         narrow = True
-        reach, names = _needed_runtime(model, library_of_runtime(True))
-    _check(reach)
-    runtime = in_order(reach)
-    flat = _new_names(reach, runtime, model)
+        deps, names = _needed_runtime(model, library_of_runtime(True))
+    _check(deps)
+    runtime = in_order(deps)
+    flat = _new_names(deps, runtime, model)
     sections = [
         _add_note(model.docstring, narrow),
         "from __future__ import annotations",
-        import_lines([*reach.externals.values(), *_externals(model)]),
+        import_lines([*deps.externals.values(), *_externals(model)]),
         _LICENCE.format(version=VERSION),
-        *_runtime(reach, runtime, flat),
+        *_runtime(deps, runtime, flat),
         *_namespaces(names, flat),
         model.body,
     ]
-    return formatting.formatted("\n\n".join(sections) + "\n")
+    return formatting.format_source("\n\n".join(sections) + "\n")
 
 
-def _check(reach: Reach) -> None:
+def _check(deps: Dependencies) -> None:
     """Check that the standard library and NumPy suffice.
 
     Raises:
@@ -97,7 +97,7 @@ def _check(reach: Reach) -> None:
     lines = [
         f"{name}: expected an operation that needs NumPy alone, got one that "
         f"needs {package}"
-        for name, package in sorted(set(reach.requirements()))
+        for name, package in sorted(set(deps.requirements()))
     ]
     if lines:
         raise UnsupportedModel("\n".join(lines), "leave out --standalone")
@@ -154,7 +154,7 @@ def _externals(model: _Model) -> Iterator[External]:
             yield meaning
 
 
-def _needed_runtime(model: _Model, library: Library) -> tuple[Reach, Names]:
+def _needed_runtime(model: _Model, library: Library) -> tuple[Dependencies, Names]:
     """Return the runtime code that a model needs, and the names in the model."""
 
     def meaning(name: str) -> Meaning | None:
@@ -164,23 +164,23 @@ def _needed_runtime(model: _Model, library: Library) -> tuple[Reach, Names]:
 
     names = names_in(model.nodes, meaning, library)
     public = [ast.Name(name, ast.Load()) for name in _TENSORS]
-    reach = Reach(library)
-    reach.follow(names_in([*model.nodes, *public], meaning, library))
-    return reach, names
+    deps = Dependencies(library)
+    deps.follow(names_in([*model.nodes, *public], meaning, library))
+    return deps, names
 
 
 def _new_names(
-    reach: Reach, runtime: list[Definition], model: _Model
+    deps: Dependencies, runtime: list[Definition], model: _Model
 ) -> dict[tuple[Definition, str], str]:
     """Return the new name of each definition of the runtime."""
     readers: dict[Definition, set[str]] = {}
     for definition in runtime:
-        for piece in reach.pieces(definition):
+        for piece in deps.pieces(definition):
             for reference in piece.names.references:
                 if isinstance(reference.meaning, Definition):
                     hidden = readers.setdefault(reference.meaning, set())
                     hidden |= piece.names.locals
-    externals = {external.name for external in reach.externals.values()}
+    externals = {external.name for external in deps.externals.values()}
     externals |= {external.name for external in _externals(model)}
     reserved = externals | model.top_names | set(_NAMESPACES)
     first = [d for d in runtime if d.names[0] in _TENSORS]
@@ -189,21 +189,23 @@ def _new_names(
 
 
 def _runtime(
-    reach: Reach, runtime: list[Definition], flat: dict[tuple[Definition, str], str]
+    deps: Dependencies,
+    runtime: list[Definition],
+    flat: dict[tuple[Definition, str], str],
 ) -> Iterator[str]:
     module = ""
     for definition in runtime:
         if definition.module != module:
             module = definition.module
             yield f"# {module.replace('.', '/')}"
-        yield _definition_text(reach, definition, flat)
+        yield _definition_text(deps, definition, flat)
 
 
 def _definition_text(
-    reach: Reach, definition: Definition, flat: dict[tuple[Definition, str], str]
+    deps: Dependencies, definition: Definition, flat: dict[tuple[Definition, str], str]
 ) -> str:
     """Return the source of a definition, with the used members of a class."""
-    piece = reach.piece(definition.node, definition)
+    piece = deps.piece(definition.node, definition)
     if definition.is_type:
         name, _, value = dedent(piece.text(flat)).partition(" = ")
         return f"{name} = {value!r}"
@@ -212,7 +214,7 @@ def _definition_text(
     text = piece.with_name(flat[definition, definition.names[0]], flat)
     if not definition.is_class:
         return text
-    members = [reach.piece(m.node, m).text(flat) for m in reach.members(definition)]
+    members = [deps.piece(m.node, m).text(flat) for m in deps.members(definition)]
     document = ast.get_docstring(definition.node, clean=False)
     parts = [f"    {summary(document, 4)}"] if document else []
     parts += members

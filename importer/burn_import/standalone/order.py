@@ -6,19 +6,19 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+from burn_import.standalone.dependencies import Dependencies
 from burn_import.standalone.library import Definition
 from burn_import.standalone.pieces import Piece
-from burn_import.standalone.reach import Reach
 
 T = TypeVar("T")
 
 
-def in_order(reach: Reach) -> list[Definition]:
+def in_order(deps: Dependencies) -> list[Definition]:
     """Return definitions by module, each after those its execution needs.
 
     Function bodies do not count, since they run later.
     """
-    needed = {d: list(_needed_definitions(reach, d)) for d in reach.on_tensors}
+    needed = {d: list(_needed_definitions(deps, d)) for d in deps.on_tensors}
     modules: dict[str, list[Definition]] = {}
     for definition in sorted(needed, key=_position):
         modules.setdefault(definition.module, []).append(definition)
@@ -63,10 +63,12 @@ def _sort_topologically(
     return list(result)
 
 
-def _needed_definitions(reach: Reach, definition: Definition) -> Iterator[Definition]:
+def _needed_definitions(
+    deps: Dependencies, definition: Definition
+) -> Iterator[Definition]:
     """Yield the definitions that must exist when a definition is executed."""
     if not definition.is_type:
-        for piece in reach.pieces(definition):
+        for piece in deps.pieces(definition):
             yield from _definitions_read(piece, definition)
 
 

@@ -35,11 +35,11 @@ def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
     """
     run = _Hoisting(graph, node_paths)
     for node in reversed(graph.nodes):
-        run.want(node)
+        run.propose_move(node)
     for node in graph.nodes:
         run.settle(node)
     for node in reversed(graph.nodes):
-        run.bring_back(node, node_paths.scopes[id(node)])
+        run.undo_move(node, node_paths.scopes[id(node)])
     moved = {
         i for i in node_paths.layers if run.scopes.get(i) != node_paths.scopes.get(i)
     }
@@ -123,7 +123,7 @@ def _scalar_symbol(graph: Graph, node: Node) -> Dim | None:
     return contents[()]
 
 
-def regular(graph: Graph) -> set[str]:
+def extent_values(graph: Graph) -> set[str]:
     """Return the values that depend on the dimensions of the inputs alone."""
     names: set[str] = set()
     for node in graph.nodes:
@@ -147,14 +147,14 @@ class _Hoisting:
         self.scope_of: dict[str, Path] = {}
         #: The number of nodes in each scope: an activation alone is no module.
         self.sizes = Counter(self.scopes.values())
-        self.regular = regular(graph)
+        self.regular = extent_values(graph)
         self.owning = {
             path[:length]
             for path in node_paths.layers.values()
             for length in range(len(path))
         }
 
-    def want(self, node: Node) -> None:
+    def propose_move(self, node: Node) -> None:
         """Record the common scope of ``node`` and its readers."""
         own = self.scopes[id(node)]
         readers = [
@@ -177,7 +177,7 @@ class _Hoisting:
             for n in stored
         )
 
-    def bring_back(self, node: Node, own: Path) -> None:
+    def undo_move(self, node: Node, own: Path) -> None:
         """Undo a move if all readers of ``node`` stayed inside."""
         moved = self.scopes[id(node)]
         if moved == own:

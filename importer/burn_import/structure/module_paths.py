@@ -24,7 +24,7 @@ from burn_import.provenance.weight_owners import (
 from burn_import.rewriting.arrays import same_view
 from burn_import.structure.layer_nouns import LayerNouns
 from burn_import.structure.listed_tensors import reader_of
-from burn_import.structure.numeric_segments import joined, without_false_lists
+from burn_import.structure.numeric_segments import join_segments, without_false_lists
 from burn_import.structure.stem_paths import stem_paths
 from burn_import.structure.unscoped_nodes import UnscopedNodes
 from burn_import.tracing.identifiers import identifier, snake
@@ -307,7 +307,7 @@ class _Placing:
         weights = tuple(self.weights[id(node)].values()) or (f"#{id(node)}",)
         for n in range(1, len(path)):
             if path[:n] in self.owners:  # a layer has no submodules
-                path = joined(path, n - 1)
+                path = join_segments(path, n - 1)
                 break
         kind = node.op.onnx
         if self.operators.get(path, kind) != kind:
@@ -317,7 +317,7 @@ class _Placing:
             number += 1
             # If a layer's path is a prefix, that segment is renamed.
             at = self._enclosing_layer_length(path) or len(path)
-            *around, name = joined(path[:at], at - 1)
+            *around, name = join_segments(path[:at], at - 1)
             unique = (*around, f"{name}_{number}", *path[at:])
         self.owners[unique] = weights
         self.operators[unique] = kind

@@ -27,7 +27,7 @@ def without_false_lists(paths: Iterable[Path]) -> Mapping[Path, Path]:
     return {path: named for path, named in changed.items() if named != path}
 
 
-def joined(path: Path, start: int) -> Path:
+def join_segments(path: Path, start: int) -> Path:
     """Return ``path`` with its segments from ``start`` on joined to one name.
 
     The name begins with a non-numeric segment, so that it can be an attribute.

@@ -37,8 +37,8 @@ class UnscopedNodes:
         self.next_scopes: dict[str, frozenset[Path]] = {}
         for node in reversed(graph.nodes):
             for name in filter(None, node.inputs):
-                known = self.next_scopes.get(name, frozenset())
-                self.next_scopes[name] = known | self._scopes_after(node)
+                scopes = self.next_scopes.get(name, frozenset())
+                self.next_scopes[name] = scopes | self._scopes_after(node)
 
     def _scopes_after(self, node: Node) -> frozenset[Path]:
         """Return the scopes of the layers that read ``node``, or of itself.

@@ -59,7 +59,7 @@ def merge(expressions: Iterable[Expression]) -> tuple[Symbol, ...]:
     return tuple(symbol for e in expressions for symbol in e.symbols)
 
 
-def negated(condition: Expression, ordered: bool = False) -> Expression:
+def negate(condition: Expression, ordered: bool = False) -> Expression:
     """Return ``not condition``; ``ordered`` if it compares no NaN."""
     opposite = (ORDERED | EXACT) if ordered else EXACT
     text = condition.text

@@ -57,7 +57,7 @@ def identifier(text: str, default: str = "value") -> str:
     return f"{word}_" if word in FORBIDDEN else word
 
 
-def unreserved(name: str) -> str:
+def strip_reserved_suffix(name: str) -> str:
     """Return an identifier without the underscore that avoids a reserved name."""
     return name[:-1] if name.endswith("_") and name[:-1] in FORBIDDEN else name
 

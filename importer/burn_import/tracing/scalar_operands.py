@@ -105,11 +105,11 @@ def fill_number(arg: Any) -> Any:
     return 0 if is_zero else number
 
 
-def nested(array: np.ndarray[Any, Any]) -> Any:
+def nested_lists(array: np.ndarray[Any, Any]) -> Any:
     """Return an array as nested lists; floats keep their dtype for printing."""
     if not is_float(array.dtype):
         return array.tolist()
-    return [nested(row) for row in array] if array.ndim else array[()]
+    return [nested_lists(row) for row in array] if array.ndim else array[()]
 
 
 def is_list(symbol: Symbol, dtypes: Collection[DType]) -> bool:

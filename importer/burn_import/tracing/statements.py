@@ -60,7 +60,7 @@ def reads(statement: Statement) -> Iterator[Symbol]:
         yield from block_reads(block)
 
 
-def held(loop: Repetition | Derivation) -> list[Symbol]:
+def outer_symbols(loop: Repetition | Derivation) -> list[Symbol]:
     """Return the outer values that a loop reads: they are live until it ends.
 
     Each counts as one more read, so that loop-invariant values are computed before

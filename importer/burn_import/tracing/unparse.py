@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 
-def unparsed(tree: ast.AST) -> str:
+def unparse_expression(tree: ast.AST) -> str:
     """Return the source of ``tree``, with single parentheses around generators."""
     return ast.unparse(_Alone().visit(tree))
 

@@ -89,7 +89,7 @@ def runtime_errors() -> tuple[type[Exception], ...]:
     return tuple(kind for kind in kinds if issubclass(kind, Exception))
 
 
-#: What onnxruntime says of models, before it has seen inputs.
+#: The beginnings of onnxruntime's messages when it fails to load a model.
 _NOT_LOADED = ("Load model from", "This is an invalid model", "Invalid model.")
 
 

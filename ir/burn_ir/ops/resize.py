@@ -85,7 +85,7 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         wanted = known_dims(sizes)
         if wanted is not None:
             check_count(len(wanted), len(axes))
-            return fitted(old, list(wanted), self.keep_aspect_ratio_policy)
+            return fit_sizes(old, list(wanted), self.keep_aspect_ratio_policy)
         if scales is None or scales.known is None:
             return [unnamed() for _ in axes]
         check_count(scales.known.size, len(axes))
@@ -179,7 +179,7 @@ def scaled(extent: Dim, factor: Fraction) -> Dim:
     return extent * factor.numerator // factor.denominator
 
 
-def fitted(old: list[Dim], sizes: list[Dim], policy: str) -> list[Dim]:
+def fit_sizes(old: list[Dim], sizes: list[Dim], policy: str) -> list[Dim]:
     """Return ``sizes``, adjusted to the aspect ratio by ``policy``."""
     if policy == "stretch":
         return sizes

@@ -12,7 +12,7 @@ from burn.ops.regex import EXTRA, compiled, is_available
 from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.ml.rewriting import Replaced, chain, own
+from burn_ir.ops.ml.rewriting import Replaced, burn_step, chain
 from burn_ir.ops.options import non_default
 from burn_ir.types import broadcast
 from burn_ir.upgrade import Draft
@@ -190,7 +190,9 @@ class TfIdfVectorizer(Replaced, Op, onnx="TfIdfVectorizer", versions=(9,)):
         lengths = (self.min_gram_length, self.max_gram_length)
         attrs: dict[str, Any] = {"starts": self.ngram_counts, "lengths": lengths}
         attrs |= {"mode": self.mode.lower(), "max_skip": self.max_skip_count}
-        step = own("TfIdf", *operands, width=max(self.ngram_indexes, default=-1) + 1)
+        step = burn_step(
+            "TfIdf", *operands, width=max(self.ngram_indexes, default=-1) + 1
+        )
         step.attrs.update(attrs)
         return chain(draft, draft.node.inputs[0], [step])
 

@@ -47,7 +47,7 @@ class ignoring_errors:  # noqa: N801  it is used like a function
 class ArrayBackend(Backend):
     """A backend whose data are arrays of one library; it runs kernels immediately."""
 
-    #: What kernels nearly always return, and data are.
+    #: The type of the device's arrays, which nearly all kernels return.
     array_type: type[Any] | None = None
     #: Binds plans to devices of this class. :mod:`burn.plan` sets one that replays the
     #: kernels; the package of a device sets its own.
@@ -102,9 +102,7 @@ class ArrayBackend(Backend):
         return arg
 
     def import_tensor(self, tensor: Tensor) -> Any:
-        """Return the raw array of ``tensor``, which must be on this device or the
-        host.
-        """
+        """Return the raw array of ``tensor``, which is on this device or the host."""
         home = tensor.backend
         if home is self:
             return tensor.data

@@ -27,7 +27,7 @@ from burn.tensor import Tensor
 if TYPE_CHECKING:
     from burn.primitive import Primitive
 
-#: What a tape keeps for the backward pass: all results, or without those of
+#: The results that a tape keeps for the backward pass: all, or all but those of
 #: memory-bound primitives.
 Checkpointing = Literal["none", "balanced"]
 

@@ -88,9 +88,7 @@ class Backend(ABC):
 
 
 def map_structure(function: Callable[[Any], Any], value: Any) -> Any:
-    """Return ``value`` with ``function`` applied to each leaf of its lists and
-    tuples.
-    """
+    """Return ``value`` with ``function`` applied to the leaves of lists and tuples."""
     kind = type(value)
     if kind is list or kind is tuple:
         return kind(map_structure(function, item) for item in value)

@@ -87,9 +87,7 @@ def nodes_in(source: Any) -> "Iterator[Node]":
 
 
 class Node:
-    """A node of the tape. ``order`` increases with time, so it is a topological
-    order.
-    """
+    """A node of the tape; ``order`` increases with time and is topological."""
 
     __slots__ = ("order",)
 

@@ -13,7 +13,7 @@ SEEDS = 2**32
 
 
 class Transform(Protocol):
-    """What this module uses of a ``Compose`` of albumentations."""
+    """The interface of ``albumentations.Compose`` that this module uses."""
 
     def set_random_seed(self, seed: int) -> None: ...
     def __call__(self, **targets: Any) -> dict[str, Any]: ...

@@ -146,18 +146,17 @@ def _check_kinds(items: Sequence[Any], kind: type[Any], path: str) -> None:
         )
 
 
-def _check_alike(values: Sequence[Any], what: str) -> None:
+def _check_alike(values: Sequence[Any], path: str) -> None:
     other = next((value for value in values if value != values[0]), values[0])
     if other != values[0]:
         raise ValueError(
-            f"{what}: expected {values[0]} as in the first item, got {other}; "
+            f"{path}: expected {values[0]} as in the first item, got {other}; "
             "give the loader a collate function, or map the items to one shape"
         )
 
 
 def as_tensors(batch: Any, backend: Backend | None = None) -> Any:
-    """Return ``batch`` with tensors of ``backend`` instead of arrays; keep other
-    leaves.
+    """Return ``batch`` with tensors of ``backend`` for arrays, and other leaves as is.
 
     Arrays are not copied if the backend can use them directly.
     """

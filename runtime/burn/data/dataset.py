@@ -42,9 +42,7 @@ class Source(ABC, Generic[T]):
         """Return the item at ``index``, which is in range."""
 
     def reader(self) -> BatchReader | None:
-        """Return a function that reads a whole batch, if that is faster than by
-        item.
-        """
+        """Return a function that reads a batch, if that is faster than by item."""
         return None
 
     def __getitem__(self, index: int, /) -> T:

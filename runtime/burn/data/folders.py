@@ -131,9 +131,7 @@ class Wav(Source[Audio]):
 
 
 class WavFolder(_Folder):
-    """WAV files in class subfolders: (:class:`Audio`, class), numbered as in
-    ImageFolder.
-    """
+    """WAV files in class subfolders: (:class:`Audio`, class), as in ImageFolder."""
 
     def __init__(self, root: str | Path) -> None:
         super().__init__(root, (".wav",))

@@ -128,9 +128,7 @@ class Loader:
         return items[first:end]
 
     def _identity(self) -> dict[str, int | str]:
-        """Return the properties that must agree for a state to select the same
-        batches.
-        """
+        """Return the properties that two states must share to select equal batches."""
         return {
             "length": len(self.dataset),
             "batch": self.batch,
@@ -139,8 +137,7 @@ class Loader:
         }
 
     def state_dict(self) -> State:
-        """Return the epoch, the number of its batches that were yielded, and the
-        identity.
+        """Return the epoch, its number of yielded batches, and the identity.
 
         In the body of a loop the current batch counts as yielded; after a whole epoch
         the state is that before the next one. ``rank`` and ``workers`` are not

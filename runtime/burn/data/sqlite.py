@@ -140,21 +140,21 @@ def _row(item: Mapping[str, Any], columns: list[str], index: int) -> list[Any]:
     return [_encoded(item[name], f"item {index}: {name!r}") for name in columns]
 
 
-def _encoded(value: Any, what: str) -> Any:
+def _encoded(value: Any, path: str) -> Any:
     if isinstance(value, Tensor):
         value = value.numpy()
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
-            raise TypeError(f"{what}: expected numbers in an array, got {value.dtype}")
+            raise TypeError(f"{path}: expected numbers in an array, got {value.dtype}")
         file = io.BytesIO()
         np.save(file, value, allow_pickle=False)
         return file.getvalue()
     if value is None or isinstance(value, bool | int | float | str | bytes):
         return value
     raise TypeError(
-        f"{what}: expected a number, text, bytes or array, got {type(value).__name__}"
+        f"{path}: expected a number, text, bytes or array, got {type(value).__name__}"
     )
 
 

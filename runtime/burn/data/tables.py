@@ -68,7 +68,7 @@ class Csv(Source[Row]):
 
 
 def _converted(
-    column: list[str], kind: Callable[[str], Any] | None, what: str
+    column: list[str], kind: Callable[[str], Any] | None, label: str
 ) -> list[Any]:
     if kind is None:
         kinds = (candidate for candidate in (int, float) if _is_all(candidate, column))
@@ -78,7 +78,7 @@ def _converted(
         try:
             values.append(kind(field))
         except ValueError as error:
-            raise ValueError(f"{what}, row {number}: {error}") from error
+            raise ValueError(f"{label}, row {number}: {error}") from error
     return values
 
 

@@ -63,8 +63,7 @@ class Selection(Source[T]):
 
 
 class Shuffled(Selection[T]):
-    """All items in a permutation that depends on ``seed`` and is the same in each
-    epoch.
+    """All items in a permutation by ``seed``, which is the same in each epoch.
 
     It is meant for splits; a loader itself shuffles anew in each epoch.
     """

@@ -18,8 +18,7 @@ _source: BatchSource | None = None
 
 
 class Workers:
-    """Worker processes that prefetch batches. They start at the first batch and
-    persist.
+    """Worker processes that prefetch batches; they start at the first batch and stay.
 
     They are spawned, not forked: a fork of a process with threads, such as oneDNN's,
     can deadlock. A script therefore needs ``if __name__ == "__main__":``, and the

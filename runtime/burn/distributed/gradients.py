@@ -53,9 +53,7 @@ def flatten(gradients: Mapping[str, Tensor], items: int) -> list[Tensor]:
 
 
 def flatten_group(gradients: Sequence[Tensor], items: int) -> Tensor:
-    """Return ``items`` times the gradients of one group, and ``items``, as one
-    vector.
-    """
+    """Return ``items`` times one group's gradients, and ``items``, as one vector."""
     dtype = sum_dtype(gradients[0].dtype)
     vectors = [
         ops.reshape(ops.cast(gradient, dtype=dtype), (-1,)) for gradient in gradients

@@ -108,9 +108,7 @@ class Nccl(Communicator):
         self.all_reduce(np.zeros(1, np.float32))
 
     def sum_in_place(self, array: Any) -> None:
-        """Sum a CuPy array over all processes in place, on the communicator's
-        stream.
-        """
+        """Sum a CuPy array over all processes in place, on the NCCL stream."""
         self._nccl.allreduce(array, array, self._sum, stream=self.stream.ptr)
 
     def bucket(self) -> Bucket:
@@ -138,9 +136,7 @@ class Nccl(Communicator):
         return int(self._cupy.cuda.get_current_stream().ptr)
 
     def _result(self, array: Array, run: Callable[[Any], Any]) -> Array:
-        """Return the result of ``run`` on the GPU, to which ``array`` is copied if
-        needed.
-        """
+        """Return the result of ``run`` on the GPU, to which ``array`` is copied."""
         with self._device.current():
             result: Array = run(self._cupy.ascontiguousarray(self._cupy.asarray(array)))
             if isinstance(array, np.ndarray):

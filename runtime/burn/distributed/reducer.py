@@ -52,9 +52,7 @@ class Reducer:
         self._current: list[Bucket] = []
 
     def collector(self, boxes: Boxes, items: int) -> Collector:
-        """Return a collector of the gradients of ``boxes`` in a step of ``items``
-        items.
-        """
+        """Return a collector of the gradients of ``boxes`` in a step of ``items``."""
         layout = layout_of(boxes, self._limit)
         buckets = self._buckets_of(boxes) if self.is_overlapped else None
         return Collector(boxes, layout, items, buckets)
@@ -67,9 +65,7 @@ class Reducer:
                 bucket.begin()
 
     def sums(self, vectors: Sequence[Tensor]) -> list[Tensor]:
-        """Return the sums over all processes of the vectors that the collector
-        returned.
-        """
+        """Return the sums over all processes of the collected vectors."""
         if not self.is_overlapped:
             return sum_vectors(self.communicator, vectors)
         for bucket in self._current:

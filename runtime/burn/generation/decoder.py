@@ -83,8 +83,7 @@ class Decoder:
         return logits
 
     def next(self, tokens: Tensor, select: Select = greedy) -> Tensor:
-        """Append ``tokens`` ``int64[batch, 1]`` and return the next tokens, of that
-        shape.
+        """Append ``tokens`` ``int64[batch, 1]``; return the next ones of that shape.
 
         ``select`` is compiled with the model.
 

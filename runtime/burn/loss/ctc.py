@@ -67,9 +67,7 @@ def _positions(labels: Tensor) -> Tensor:
 
 
 def _may_skip(labels: Tensor, blank: int) -> Tensor:
-    """Return where the blank before a label may be skipped: the previous label
-    differs.
-    """
+    """Return where the blank before a label may be skipped: after another label."""
     earlier = ops.concat([ops.full_like(labels[:, :2], blank), labels[:, :-2]], 1)
     return ops.logical_and(
         ops.not_equal(labels, blank)[:, : labels.shape[1]],

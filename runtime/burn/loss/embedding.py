@@ -13,8 +13,7 @@ def cosine_embedding_loss(
     margin: float = 0.0,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return ``1 - cos`` of pairs of vectors [N, D] with target 1, else ``cos -
-    margin``.
+    """Return ``1 - cos`` of vector pairs [N, D] with target 1, else ``cos - margin``.
 
     ``target`` [N] is 1 or -1. Negative losses are clipped to 0.
 

@@ -48,8 +48,7 @@ def huber_loss(
 def smooth_l1_loss(
     x: Tensor, target: Tensor, *, beta: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """Return the Huber loss divided by ``beta``; the absolute difference for
-    ``beta=0``.
+    """Return the Huber loss over ``beta``; the absolute difference for ``beta=0``.
 
     Raises:
         ValueError: the shapes differ, ``beta`` is negative, or there is no such
@@ -98,8 +97,7 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return the negative log likelihood of a normal distribution with ``x`` and
-    ``var``.
+    """Return the negative log likelihood of normal distributions ``x`` and ``var``.
 
     Variances below ``eps`` count as ``eps``, without a gradient of that. ``full`` adds
     the constant.

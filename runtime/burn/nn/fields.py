@@ -36,13 +36,13 @@ def _check_container(field: str, value: Any) -> None:
     ]
     if _is_module(value) or not parts:
         return
-    what, remedy = "modules", "use nn.ModuleList([...])"
+    kind, remedy = "modules", "use nn.ModuleList([...])"
     if isinstance(parts[0], Box):
-        what, remedy = "parameters", "use nn.ParameterList([...])"
+        kind, remedy = "parameters", "use nn.ParameterList([...])"
     if isinstance(value, dict):
         remedy = "assign each of them to an attribute"
     raise TypeError(
-        f"{field} is a {type(value).__name__} of {what}, which would not be trained, "
+        f"{field} is a {type(value).__name__} of {kind}, which would not be trained, "
         f"moved or saved; {remedy}"
     )
 

@@ -80,8 +80,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.01) -> Any:
 
 @primitive(traceable=True, memory_bound=True, bound=bounds.activated, autocast="lower")
 def prelu(x: Array, slope: Array) -> Array:
-    """Return ``x`` where positive, ``slope * x`` elsewhere; ``slope`` broadcasts to
-    ``x``.
+    """Return ``x`` where positive, else ``slope * x``; ``slope`` broadcasts to ``x``.
 
     Raises:
         ValueError: ``slope`` has more axes or elements than ``x``.
@@ -315,14 +314,7 @@ def gelu_grad(
 
 
 @gelu_grad.vjp
-def _(
-    grad: Any,
-    out: Any,
-    outer: Any,
-    x: Any,
-    *,
-    approximate: Literal["none", "tanh"] = "none",
-) -> Any:
+def _(grad: Any, out: Any, outer: Any, x: Any, *, approximate: str = "none") -> Any:
     body = _by_tanh if approximate == "tanh" else _by_erf
     joint = Joint(lambda: through(body, (grad,), outer, x))
     return joint[0], joint[1]
@@ -342,9 +334,7 @@ def _by_erf(grad: Any, x: Any) -> Any:
 
 @primitive(traceable=True, memory_bound=True, bound=bounds.largest_of_all)
 def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array:
-    """Return ``min(max(x, low), high)``; None is no bound, and ``x`` may be a
-    number.
-    """
+    """Return ``min(max(x, low), high)``; None is no bound; ``x`` may be a number."""
     if isinstance(x, int | float):
         x = _as_array(x, low, high)
     out = None

@@ -270,17 +270,13 @@ masked_softmax.declare_reads(results=(0,))
 
 @composite(outputs=1)
 def split_heads(x: Any, heads: int) -> Any:
-    """Return ``[batch, sequence, heads * size]`` as ``[batch, heads, sequence,
-    size]``.
-    """
+    """Return ``[batch, rows, heads * size]`` as ``[batch, heads, rows, size]``."""
     batch, length, features = x.shape
     return transpose(reshape(x, (batch, length, heads, features // heads)), 1, 2)
 
 
 @composite(outputs=1)
 def merge_heads(x: Any) -> Any:
-    """Return ``[batch, heads, sequence, size]`` as ``[batch, sequence, heads *
-    size]``.
-    """
+    """Return ``[batch, heads, rows, size]`` as ``[batch, rows, heads * size]``."""
     batch, heads, length, size = x.shape
     return reshape(transpose(x, 1, 2), (batch, length, heads * size))

@@ -39,9 +39,7 @@ class Operands(Protocol):
     """Known properties of the arguments of steps."""
 
     def bound(self, arg: Any) -> float:
-        """Return an upper bound of the magnitudes of an argument, infinity if
-        unknown.
-        """
+        """Return an upper bound of an argument's magnitudes, infinity if unknown."""
 
     def shape(self, arg: Any) -> tuple[int, ...]:
         """Return the shape of an argument that is a tensor."""
@@ -50,15 +48,11 @@ class Operands(Protocol):
         """Return the array of an argument that is the same in every run."""
 
     def row_sum(self, arg: Any) -> float | None:
-        """Return the largest sum of magnitudes in a row of a matrix, which is the rest
-        of its extents; None if the argument is not the same in every run.
-        """
+        """Return the largest row sum of magnitudes of a constant matrix, else None."""
 
 
 def of_first(call: PrimitiveCall, operands: Operands) -> float:
-    """Return the bound of primitives that move, select or average elements of
-    ``args[0]``.
-    """
+    """Return the bound of primitives that move, select or average ``args[0]``."""
     return operands.bound(call.args[0])
 
 
@@ -159,9 +153,7 @@ def recurrent(call: PrimitiveCall, operands: Operands) -> float:
 
 
 def plain_recurrent(call: PrimitiveCall, operands: Operands) -> float:
-    """Return the bound of recurrent layers whose activation does not exceed its
-    operand.
-    """
+    """Return the bound of recurrent layers whose activation is at most its operand."""
     states, base, growth = _states(call, operands)
     if "clip" in call.static or "activations" in call.static:
         for _ in range(call.shapes[0][0]):

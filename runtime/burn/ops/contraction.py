@@ -11,10 +11,10 @@ from burn.ops.shape import permute, reshape
 from burn.primitive import Primitive
 
 
-class Maker(Protocol):
+class Executor(Protocol):
     """The interface to compute primitives, or to append them to a plan."""
 
-    def made(
+    def apply(
         self,
         primitive: Primitive[..., Any],
         args: tuple[Any, ...],
@@ -28,9 +28,12 @@ class Maker(Protocol):
 
 
 def contracted(
-    maker: Maker, equation: str, operands: list[Any], shapes: list[tuple[int, ...]]
+    executor: Executor,
+    equation: str,
+    operands: list[Any],
+    shapes: list[tuple[int, ...]],
 ) -> Any:
-    """Return ``einsum`` of one or two operands of ``shapes``, computed by ``maker``.
+    """Return ``einsum`` of one or two operands of ``shapes``, computed by ``executor``.
 
     Return None if an axis is repeated in one operand, broadcast or empty, or if the
     equation does not match the operands.
@@ -39,7 +42,7 @@ def contracted(
     extents = _extents(terms, result, shapes)
     if extents is None:
         return None
-    work = _Work(maker, extents)
+    work = _Work(executor, extents)
     first, *others = map(_Named, operands, terms)
     if others:
         product = _pair(work, first, others[0], result)
@@ -90,8 +93,8 @@ def _extents(
 class _Work:
     """Operations on operands with labeled axes."""
 
-    def __init__(self, maker: Maker, extents: dict[str, int]) -> None:
-        self.is_constant, self.made = maker.is_constant, maker.made
+    def __init__(self, executor: Executor, extents: dict[str, int]) -> None:
+        self.is_constant, self.apply = executor.is_constant, executor.apply
         self._extents = extents
 
     def shape(self, *names: str) -> tuple[int, ...]:
@@ -103,7 +106,7 @@ class _Work:
         if x.names == names:
             return x
         axes = tuple(x.names.index(name) for name in names)
-        return _Named(self.made(permute, (x.value, axes), self.shape(*names)), names)
+        return _Named(self.apply(permute, (x.value, axes), self.shape(*names)), names)
 
     def grouped(self, x: _Named, *groups: str) -> Any:
         """Return the value of ``x`` with one axis for each group of labels."""
@@ -111,7 +114,7 @@ class _Work:
         shape = self.shape(*groups)
         if shape == self.shape(*x.names):
             return x.value
-        return self.made(reshape, (x.value, shape), shape)
+        return self.apply(reshape, (x.value, shape), shape)
 
     def summed(self, x: _Named, kept: str) -> _Named:
         """Return ``x`` summed over the axes that are not in ``kept``."""
@@ -119,7 +122,7 @@ class _Work:
         if names == x.names:
             return x
         axes = tuple(i for i, name in enumerate(x.names) if name not in kept)
-        total = self.made(sum_, (x.value, axes), self.shape(*names), keepdims=False)
+        total = self.apply(sum_, (x.value, axes), self.shape(*names), keepdims=False)
         return _Named(total, names)
 
 
@@ -132,7 +135,7 @@ def _pair(work: _Work, x: _Named, y: _Named, result: str) -> _Named:
     if labels.summed and labels.left + labels.right:
         return _matrices(work, x, y, labels)
     names = result + labels.summed
-    value = work.made(
+    value = work.apply(
         mul, tuple(_spread(work, z, names) for z in (x, y)), work.shape(*names)
     )
     return work.summed(_Named(value, names), result)
@@ -154,20 +157,18 @@ def _matrices(work: _Work, x: _Named, y: _Named, labels: _Labels) -> _Named:
     first = work.grouped(x, *batch, *rows, summed)
     second = work.grouped(y, *batch, summed, right)
     shape = work.shape(*batch, *rows, right)
-    product = work.made(matmul, (first, second), shape)
+    product = work.apply(matmul, (first, second), shape)
     names = batch + left + right
     if shape == work.shape(*names):
         return _Named(product, names)
     plain = work.shape(*names)
-    return _Named(work.made(reshape, (product, plain), plain), names)
+    return _Named(work.apply(reshape, (product, plain), plain), names)
 
 
 def _spread(work: _Work, x: _Named, names: str) -> Any:
-    """Return the value of ``x`` with an axis for each of ``names``, of extent 1 if
-    missing.
-    """
+    """Return the value of ``x`` with an axis for each name, of extent 1 if missing."""
     x = work.permuted(x, "".join(name for name in names if name in x.names))
     shape = tuple(work.shape(n)[0] if n in x.names else 1 for n in names)
     if shape == work.shape(*x.names):
         return x.value
-    return work.made(reshape, (x.value, shape), shape)
+    return work.apply(reshape, (x.value, shape), shape)

@@ -48,8 +48,7 @@ def conv(
     dilation: Extents = 1,
     groups: int = 1,
 ) -> Array:
-    """Return the cross-correlation of ``x`` [N, C, *size], ``weight`` [O, C/groups,
-    *K].
+    """Return the cross-correlation of ``x`` [N, C, *size] and ``weight`` [O, C/G, *K].
 
     The result is [N, O, *count]. ``padding`` is one integer, one for each spatial axis,
     or a pair (before, after) for each.
@@ -66,26 +65,12 @@ def conv(
 
 
 @conv.vjp
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    *,
-    stride: Extents = 1,
-    padding: Padding = 0,
-    dilation: Extents = 1,
-    groups: int = 1,
-) -> Any:
-    steps: Any = {"stride": stride, "dilation": dilation, "groups": groups}
+def _(grad: Any, out: Any, x: Any, weight: Any, bias: Any = None, **static: Any) -> Any:
     kernel = weight.shape[2:]
-    wins = windows(x.shape[2:], kernel, stride, padding, dilation)
+    static = _with_exact_padding(x, kernel, **static)
     return (
-        lambda: conv_transpose(grad, weight, padding=wins.exact, **steps),
-        lambda: conv_weight_grad(
-            x, grad, kernel_size=kernel, padding=wins.exact, **steps
-        ),
+        lambda: conv_transpose(grad, weight, **static),
+        lambda: conv_weight_grad(x, grad, kernel_size=kernel, **static),
         lambda: _bias_grad(grad),
     )
 
@@ -130,30 +115,15 @@ def conv_transpose(
 
 
 @conv_transpose.vjp_reading({0: (1,), 1: (0,)})
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    weight: Any,
-    bias: Any = None,
-    *,
-    stride: Extents = 1,
-    padding: Padding = 0,
-    output_padding: Extents = 0,
-    dilation: Extents = 1,
-    groups: int = 1,
-) -> Any:
+def _(grad: Any, out: Any, x: Any, weight: Any, bias: Any = None, **static: Any) -> Any:
     kernel = weight.shape[2:]
-    wins = transposed(x.shape[2:], kernel, stride, padding, output_padding, dilation)
-    steps: Any = {
-        "stride": stride,
-        "padding": wins.pads,
-        "dilation": dilation,
-        "groups": groups,
-    }
+    groups = static.pop("groups", 1)
+    pads = transposed(x.shape[2:], kernel, **static).pads
+    static.pop("output_padding", None)
+    static |= {"padding": pads, "groups": groups}
     return (
-        lambda: conv(grad, weight, **steps),
-        lambda: conv_weight_grad(grad, x, kernel_size=kernel, **steps),
+        lambda: conv(grad, weight, **static),
+        lambda: conv_weight_grad(grad, x, kernel_size=kernel, **static),
         lambda: _bias_grad(grad),
     )
 
@@ -233,28 +203,21 @@ def conv_weight_grad(
 
 @conv_weight_grad.vjp
 def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    outer: Any,
-    *,
-    kernel_size: tuple[int, ...],
-    stride: Extents = 1,
-    padding: Padding = 0,
-    dilation: Extents = 1,
-    groups: int = 1,
+    grad: Any, out: Any, x: Any, outer: Any, *, kernel_size: Any, **static: Any
 ) -> Any:
-    wins = windows(x.shape[2:], kernel_size, stride, padding, dilation)
-    steps: Any = {
-        "stride": stride,
-        "padding": wins.exact,
-        "dilation": dilation,
-        "groups": groups,
-    }
+    static = _with_exact_padding(x, kernel_size, **static)
     return (
-        lambda: conv_transpose(outer, grad, **steps),
-        lambda: conv(x, grad, **steps),
+        lambda: conv_transpose(outer, grad, **static),
+        lambda: conv(x, grad, **static),
     )
+
+
+def _with_exact_padding(
+    x: Any, kernel: tuple[int, ...], groups: int = 1, **static: Any
+) -> dict[str, Any]:
+    """Return the options of a convolution with padding that ends with a window."""
+    exact = windows(x.shape[2:], kernel, **static).exact
+    return {**static, "padding": exact, "groups": groups}
 
 
 def _bias_grad(grad: Any) -> Any:
@@ -311,18 +274,14 @@ def _blocks(wins: Windows, batch: int, row_bytes: int) -> Iterator[Any]:
 
 
 def _matrix(weight: Array, groups: int, taps_first: bool) -> Array:
-    """Return ``weight`` [A, B, *K] as [G, A/G, K * B], or [G, A/G, B * K] without a
-    copy.
-    """
+    """Return ``weight`` [A, B, *K] as [G, A/G, K * B] or, uncopied, [G, A/G, B * K]."""
     if taps_first:
         weight = np.moveaxis(weight, 1, -1)
     return weight.reshape(groups, weight.shape[0] // groups, prod(weight.shape[1:]))
 
 
 def _taps_first(wins: Windows, batch: int, channels: int) -> bool:
-    """Return whether to reorder the weights instead of the windows: the smaller is
-    copied.
-    """
+    """Return whether to reorder the weights, not the windows: the smaller one."""
     return wins.taps == 1 or batch * prod(wins.count) >= channels
 
 

@@ -20,8 +20,7 @@ from burn.tensor import Tensor
 
 @primitive
 def full(shape: Any, value: Array, *, dtype: DType | None = None) -> Array:
-    """Return a tensor of ``shape`` filled with ``value`` (a number or one-element
-    tensor).
+    """Return a tensor of ``shape`` filled with ``value``, a number or 1-element tensor.
 
     It is a broadcast view of one element.
     """

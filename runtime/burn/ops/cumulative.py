@@ -59,15 +59,9 @@ def cumsum(
 
 @cumsum.vjp_reading()
 def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    axis: Any = 0,
-    *,
-    exclusive: bool = False,
-    reverse: bool = False,
+    grad: Any, out: Any, x: Any, axis: Any = 0, *, reverse: bool = False, **static: Any
 ) -> Any:
-    return lambda: cumsum(grad, axis, exclusive=exclusive, reverse=not reverse)
+    return lambda: cumsum(grad, axis, reverse=not reverse, **static)
 
 
 @primitive(traceable=True)
@@ -105,9 +99,7 @@ def _(
 
 
 def _shift(x: Any, axis: int, reverse: bool) -> Any:
-    """Return ``x`` shifted by one towards the start along ``axis`` (end if
-    ``reverse``).
-    """
+    """Return ``x`` shifted by one to the start (end if ``reverse``) along ``axis``."""
     pads = (1, -1) if reverse else (-1, 1)
     return pad(x, pads, 0, axis)
 
@@ -131,9 +123,7 @@ def logcumsumexp(x: Array, axis: int = 0, *, reverse: bool = False) -> Array:
 
 @logcumsumexp.vjp
 def _(grad: Any, out: Any, x: Any, axis: Any = 0, *, reverse: bool = False) -> Any:
-    """Return the gradient; positive and negative parts are summed apart, as
-    logarithms.
-    """
+    """Return the gradient; positive and negative parts are summed as logarithms."""
 
     def share() -> Any:
         return half(grad) - half(-grad)
@@ -151,8 +141,7 @@ def _(grad: Any, out: Any, x: Any, axis: Any = 0, *, reverse: bool = False) -> A
 def recurrence(
     factors: Array, terms: Array, *, axis: int, reverse: bool = False
 ) -> Array:
-    """Return the linear recurrence ``s[i] = terms[i] + factors[i] * s[i - 1]`` from
-    zero.
+    """Return the recurrence ``s[i] = terms[i] + factors[i] * s[i - 1]`` from zero.
 
     ``reverse`` starts at the end: ``s[i] = terms[i] + factors[i] * s[i + 1]``.
     """

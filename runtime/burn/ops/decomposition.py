@@ -43,8 +43,7 @@ def _(grad: Any, out: Any, x: Any, *, upper: Any = False) -> Any:
 
 @primitive(outputs=2)
 def eigh(x: Array, *, upper: bool = False) -> tuple[Array, Array]:
-    """Return the eigenvalues [..., n], ascending, and eigenvectors (columns) [..., n,
-    n].
+    """Return eigenvalues [..., n], ascending, and eigenvectors [..., n, n] in columns.
 
     ``x`` [..., n, n] is assumed symmetric: only its lower triangle is read, with
     ``upper`` the upper one. The gradient is symmetric where the values are distinct.
@@ -86,8 +85,7 @@ def _reciprocal_gaps(values: Any) -> Any:
 
 @primitive(outputs=3)
 def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:
-    """Return U [..., m, k], S [..., k] descending and Vh [..., k, n] of ``x`` [..., m,
-    n].
+    """Return U [..., m, k], descending S [..., k], Vh [..., k, n] of ``x`` [..., m, n].
 
     ``x = U @ diag(S) @ Vh`` with k the smaller of m and n; with ``full_matrices`` U
     and Vh are square. The gradient of vectors needs distinct singular values, and that
@@ -142,8 +140,7 @@ def _svd_share(grad: Any, out: Any) -> Any:
 
 @primitive(outputs=2)
 def qr(x: Array, *, complete: bool = False) -> tuple[Array, Array]:
-    """Return Q [..., m, k] with orthonormal columns and R [..., k, n] with ``Q @ R =
-    x``.
+    """Return Q [..., m, k] with orthonormal columns, R [..., k, n] with ``Q @ R = x``.
 
     k is the smaller of m and n, with ``complete`` it is m. R is upper triangular. The
     gradient of a ``complete`` decomposition needs that m is at most n.

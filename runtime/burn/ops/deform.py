@@ -76,9 +76,7 @@ def _columns(x: Any, offset: Any, mask: Any, wins: Windows, offset_groups: int) 
 
 
 def _places(wins: Windows, axis: int, dtype: Any) -> Any:
-    """Return the coordinates of all kernel positions along ``axis``: [1, *K,
-    *count].
-    """
+    """Return the coordinates of kernel positions along ``axis``: [1, *K, *count]."""
     rank = len(wins.kernel)
     start = arange(wins.count[axis], dtype=dtype) * wins.stride[axis]
     start = start - wins.pads[axis][0]

@@ -19,9 +19,7 @@ ALONG = 1200
 
 
 def depthwise(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
-    """Return the convolution [N, *count, O] of ``padded`` [N, *size, G], weight [O,
-    1, *K].
-    """
+    """Return the convolution [N, *count, O] of [N, *size, G], weight [O, 1, *K]."""
     # CuPy's einsum has no ``out``.
     if weight.shape[0] == groups and isinstance(padded, np.ndarray):
         shape = (padded.shape[0], *wins.count, groups)
@@ -46,8 +44,7 @@ def channel_taps(weight: Array, wins: Windows) -> Array:
 def depthwise_into(
     padded: Array, taps: Array, wins: Windows, out: Array, key: Any
 ) -> Callable[[], Any]:
-    """Return a call that computes ``out[key]`` [N, *count, C] of ``padded`` [N, *size,
-    C].
+    """Return a call that computes ``out[key]`` [N, *count, C] of [N, *size, C].
 
     ``key`` selects images and lines, or is ``...``; ``taps`` are :func:`channel_taps`.
     """
@@ -77,9 +74,7 @@ def _together(wins: Windows, channels: int) -> int:
 
 
 def _joined(view: Array, axis: int, together: int) -> Array:
-    """Return ``view`` [N, *count, *K, C] with positions of ``axis`` merged into the
-    last.
-    """
+    """Return ``view`` with ``together`` positions of ``axis`` merged into the last."""
     shape, strides = list(view.shape), list(view.strides)
     shape[axis], shape[-1] = shape[axis] // together, shape[-1] * together
     strides[axis] *= together

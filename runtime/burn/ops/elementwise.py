@@ -121,9 +121,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 @primitive(traceable=True, infallible=True, memory_bound=True)
 def pow(x: Array, y: Array) -> Array:
-    """Return ``x`` to the power ``y``; integers remain integers, rounded towards
-    zero.
-    """
+    """Return ``x`` to the power ``y``; integers stay integers, rounded towards zero."""
     squares = type(y) in (int, float) and y == 2
     x, y = numeric(x, y)
     if squares:
@@ -274,12 +272,6 @@ def maximum(x: Array, y: Array) -> Array:
     return np.maximum(*pair(x, y))
 
 
-@maximum.vjp
-def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
-    share = _shares(x, y, out)
-    return lambda: like(grad * share, x), lambda: like(grad * (1.0 - share), y)
-
-
 @primitive(
     traceable=True, infallible=True, bound=bounds.largest_of_all, memory_bound=True
 )
@@ -288,6 +280,7 @@ def minimum(x: Array, y: Array) -> Array:
     return np.minimum(*pair(x, y))
 
 
+@maximum.vjp
 @minimum.vjp
 def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
     share = _shares(x, y, out)
@@ -295,9 +288,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 def _shares(x: Any, y: Any, out: Any) -> Any:
-    """Return 1 where ``x`` was selected, 0 where ``y`` was, 0.5 where they are
-    equal.
-    """
+    """Return 1 where ``x`` was selected, 0 where ``y`` was, and 0.5 at ties."""
     first = cast(out == x, dtype=out.dtype)
     second = cast(out == y, dtype=out.dtype)
     return first / (first + second)

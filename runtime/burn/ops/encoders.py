@@ -47,9 +47,7 @@ one_hot_encode.no_gradient("the result is piecewise constant")
 
 
 def _places(x: Array, keys: Array) -> tuple[Array, Array]:
-    """Return the index of each element of ``x`` in ``keys``, and whether it was
-    found.
-    """
+    """Return the index of each element of ``x`` in ``keys``, and whether it exists."""
     if keys.dtype == dtypes.string:
         numbers = {key: i for i, key in enumerate(keys.tolist())}
         flat = [numbers.get(item, -1) for item in x.ravel().tolist()]

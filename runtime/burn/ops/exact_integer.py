@@ -146,9 +146,7 @@ def _scalar(x: Array) -> Array:
 
 
 def _shifted(x: Array, zero_point: Array | None) -> Array:
-    """Return ``x - zero_point`` in float32, which represents 16-bit integers
-    exactly.
-    """
+    """Return ``x - zero_point`` in float32, which is exact for 16-bit integers."""
     if zero_point is None:
         return _float(x)
     zero_point = _float(zero_point)

@@ -63,9 +63,7 @@ def unfold(
     padding: Padding = 0,
     dilation: Extents = 1,
 ) -> Array:
-    """Return the windows of ``x`` [N, C, *size] as columns [N, C prod(K), L]
-    (im2col).
-    """
+    """Return the windows of ``x`` [N, C, *size] as [N, C prod(K), L] (im2col)."""
     kernel = integers(kernel_size)
     wins = windows(x.shape[2:], kernel, stride, padding, dilation)
     covered = wins.cover(x, 2, 0)

@@ -106,9 +106,7 @@ def group_norm_then(
     after: After,
     **static: Any,
 ) -> Array:
-    """Return :func:`group_norm` with the activations ``after``, in one pass over
-    memory.
-    """
+    """Return :func:`group_norm` with the activations ``after``, in one pass."""
     return apply_after(group_norm.kernel(x, weight, bias, **static), residual, after)
 
 
@@ -123,9 +121,7 @@ def batch_norm_then(
     after: After,
     epsilon: float = 1e-5,
 ) -> Array:
-    """Return :func:`batch_norm` with a scale and ReLU ``after``, in one pass over
-    memory.
-    """
+    """Return :func:`batch_norm` with a scale and ReLU ``after``, in one pass."""
     out = batch_norm.kernel(x, mean, var, weight, bias, epsilon=epsilon)
     return apply_after(out, None, after)
 

@@ -19,8 +19,7 @@ def scaled_attention(
     causal: bool = False,
     empty_is_zero: bool = True,
 ) -> Array:
-    """Return ``softmax(query @ key.mT * scale + mask) @ value`` for ``[..., rows,
-    size]``.
+    """Return ``softmax(query @ key.mT * scale + mask) @ value``: ``[..., rows, size]``.
 
     Half types are computed in float32 and rounded once. ``mask`` broadcasts to the
     scores: True marks visible keys, a float mask is added. With ``causal`` row ``i``

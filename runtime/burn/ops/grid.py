@@ -78,7 +78,7 @@ def _taps(
         at = clip(at, 0.0, extent - 1.0)
     if padding_mode == "reflection":
         at = _reflect(at, low, high)
-    # What lies further out is as far outside, and a number that int64 can hold.
+    # Positions further out are outside as well; these fit into int64.
     at = clip(at, -3.0, extent + 2.0)
     start = floor(at)
     first = cast(where(start == start, start, -3.0), dtype=dtypes.int64)

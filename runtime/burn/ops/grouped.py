@@ -9,8 +9,7 @@ from burn.primitive import primitive
 
 @primitive
 def grouped_matmul(x: Array, weight: Array, ends: Array) -> Array:
-    """Return rows of ``x`` [s, k] times the matrix of their group in ``weight`` [g, k,
-    m].
+    """Return rows of ``x`` [s, k] times their group's matrix in ``weight`` [g, k, m].
 
     Group i has the rows from ``ends[i - 1]`` (0 for the first) to ``ends[i]``
     (exclusive); ``ends`` [g] are integers in ascending order. Rows after the last group

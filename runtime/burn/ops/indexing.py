@@ -82,16 +82,8 @@ def slice(
 
 
 @slice.vjp_reading({0: (1, 2, 3, 4)})
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    starts: Any,
-    ends: Any,
-    axes: Axes = None,
-    steps: Any = None,
-) -> Any:
-    return lambda: slice_grad(grad, starts, ends, axes, steps, shape=x.shape)
+def _(grad: Any, out: Any, x: Any, *bounds: Any) -> Any:
+    return lambda: slice_grad(grad, *bounds, shape=x.shape)
 
 
 @primitive
@@ -104,27 +96,15 @@ def slice_grad(
     *,
     shape: tuple[int, ...],
 ) -> Array:
-    """Return zeros of ``shape`` with ``grad`` at the elements that :func:`slice`
-    reads.
-    """
+    """Return zeros of ``shape`` with ``grad`` at the elements :func:`slice` reads."""
     out = namespace(grad).zeros(shape, grad.dtype)
     out[_slices(shape, starts, ends, axes, steps)] = grad
     return out
 
 
 @slice_grad.vjp
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    starts: Any,
-    ends: Any,
-    axes: Axes = None,
-    steps: Any = None,
-    *,
-    shape: tuple[int, ...],
-) -> Any:
-    return lambda: slice(grad, starts, ends, axes, steps)
+def _(grad: Any, out: Any, x: Any, *bounds: Any, shape: tuple[int, ...]) -> Any:
+    return lambda: slice(grad, *bounds)
 
 
 def _slices(
@@ -177,16 +157,8 @@ def take_grad(
 
 
 @take_grad.vjp
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    indices: Any,
-    axis: int = 0,
-    *,
-    shape: tuple[int, ...],
-) -> Any:
-    return lambda: take(grad, indices, axis)
+def _(grad: Any, out: Any, x: Any, *where: Any, shape: tuple[int, ...]) -> Any:
+    return lambda: take(grad, *where)
 
 
 #: Longer runs of equal indices are summed before they are added.
@@ -216,8 +188,7 @@ def add_rows(out: Array, index: Array, rows: Array) -> None:
 
 @primitive(traceable=True, bound=bounds.of_first, memory_bound=True)
 def gather_nd(x: Array, indices: Array, batch_dims: int = 0) -> Array:
-    """Return the slices of ``x`` at the index tuples along the last axis of
-    ``indices``.
+    """Return the slices of ``x`` at the index tuples in ``indices[..., :]``.
 
     The first ``batch_dims`` axes of both are batch axes. The result has the shape
     ``indices.shape[:-1] + x.shape[batch_dims + indices.shape[-1]:]``.
@@ -251,16 +222,8 @@ def gather_nd_grad(
 
 
 @gather_nd_grad.vjp
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    indices: Any,
-    batch_dims: int = 0,
-    *,
-    shape: tuple[int, ...],
-) -> Any:
-    return lambda: gather_nd(grad, indices, batch_dims)
+def _(grad: Any, out: Any, x: Any, *where: Any, shape: tuple[int, ...]) -> Any:
+    return lambda: gather_nd(grad, *where)
 
 
 def nd_key(indices: Array, batch_dims: int) -> tuple[Array, ...]:
@@ -296,8 +259,7 @@ nonzero.no_gradient("the results are integers")
 
 @composite(outputs=1)
 def compress(x: Array, condition: Array, axis: int | None = None) -> Any:
-    """Return the entries of ``x`` along ``axis`` where the vector ``condition`` is
-    true.
+    """Return the entries of ``x`` along ``axis`` where ``condition`` [n] is true.
 
     Without ``axis``, ``x`` is flattened. ``condition`` may be shorter than the axis.
     """
@@ -328,8 +290,7 @@ one_hot_mask.no_gradient("the result is a bool")
 
 @composite(outputs=1)
 def one_hot(indices: Array, depth: Any, values: Array = None, *, axis: int = -1) -> Any:
-    """Return ``values[1]`` at ``indices`` along a new axis of ``depth``, else
-    ``values[0]``.
+    """Return ``indices`` one-hot on a new axis of ``depth``, by ``values`` (off, on).
 
     ``values`` default to 0 and 1 in float32; indices out of range select nothing.
     """
@@ -341,8 +302,7 @@ def one_hot(indices: Array, depth: Any, values: Array = None, *, axis: int = -1)
 
 @composite(outputs=1)
 def depth_to_space(x: Array, *, blocksize: int, mode: str = "DCR") -> Any:
-    """Return channel blocks moved to space: ``[n, c b b, h, w]`` to ``[n, c, h b, w
-    b]``.
+    """Return channel blocks moved to space: ``[n, cbb, h, w]`` to ``[n, c, hb, wb]``.
 
     ``mode`` is ``"DCR"`` or ``"CRD"``, the order of depth, column and row in channels.
     """

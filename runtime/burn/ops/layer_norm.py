@@ -39,16 +39,9 @@ def layer_norm(
 
 @layer_norm.vjp
 def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    weight: Any = None,
-    bias: Any = None,
-    *,
-    axis: Axes = -1,
-    epsilon: float = 1e-5,
+    grad: Any, out: Any, x: Any, weight: Any = None, bias: Any = None, **static: Any
 ) -> Any:
-    joint = Joint(lambda: layer_norm_grad(grad, x, weight, axis=axis, epsilon=epsilon))
+    joint = Joint(lambda: layer_norm_grad(grad, x, weight, **static))
     return joint[0], joint[1], lambda: like(grad, bias)
 
 
@@ -64,9 +57,7 @@ def layer_norm_grad(
     axis: Axes = -1,
     epsilon: float = 1e-5,
 ) -> tuple[Array, ...]:
-    """Return the gradients ``(x, weight)`` of :func:`layer_norm`; ``(x,)`` without
-    weight.
-    """
+    """Return the gradients of ``x`` and, if any, ``weight`` of :func:`layer_norm`."""
     axes = feature_axes(axis, x.ndim)
     norm, inverse = _standardize(x, axes, epsilon)
     return _pull(grad, norm, inverse, weight, axes, x.dtype, centered=True)
@@ -74,16 +65,9 @@ def layer_norm_grad(
 
 @layer_norm_grad.vjp
 def _(
-    grads: Any,
-    outs: Any,
-    outer: Any,
-    x: Any,
-    weight: Any = None,
-    *,
-    axis: Axes = -1,
-    epsilon: float = 1e-5,
+    grads: Any, outs: Any, outer: Any, x: Any, weight: Any = None, **static: Any
 ) -> Any:
-    return _second_gradients(grads, outer, x, weight, axis, epsilon, centered=True)
+    return _second_gradients(grads, outer, x, weight, centered=True, **static)
 
 
 @primitive(traceable=True, removable=True, memory_bound=True)
@@ -100,16 +84,8 @@ def rms_norm(
 
 
 @rms_norm.vjp
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    weight: Any = None,
-    *,
-    axis: Axes = -1,
-    epsilon: float = 1e-5,
-) -> Any:
-    joint = Joint(lambda: rms_norm_grad(grad, x, weight, axis=axis, epsilon=epsilon))
+def _(grad: Any, out: Any, x: Any, weight: Any = None, **static: Any) -> Any:
+    joint = Joint(lambda: rms_norm_grad(grad, x, weight, **static))
     return joint[0], joint[1]
 
 
@@ -122,9 +98,7 @@ def rms_norm_grad(
     axis: Axes = -1,
     epsilon: float = 1e-5,
 ) -> tuple[Array, ...]:
-    """Return the gradients ``(x, weight)`` of :func:`rms_norm`; ``(x,)`` without
-    weight.
-    """
+    """Return the gradients of ``x`` and, if present, ``weight`` of :func:`rms_norm`."""
     axes = feature_axes(axis, x.ndim)
     norm, inverse = _unit(x, axes, epsilon)
     return _pull(grad, norm, inverse, weight, axes, x.dtype, centered=False)
@@ -132,16 +106,9 @@ def rms_norm_grad(
 
 @rms_norm_grad.vjp
 def _(
-    grads: Any,
-    outs: Any,
-    outer: Any,
-    x: Any,
-    weight: Any = None,
-    *,
-    axis: Axes = -1,
-    epsilon: float = 1e-5,
+    grads: Any, outs: Any, outer: Any, x: Any, weight: Any = None, **static: Any
 ) -> Any:
-    return _second_gradients(grads, outer, x, weight, axis, epsilon, centered=False)
+    return _second_gradients(grads, outer, x, weight, centered=False, **static)
 
 
 def feature_axes(axis: Axes, rank: int) -> tuple[int, ...]:
@@ -169,9 +136,7 @@ def average(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def average_product(x: Array, y: Array, axes: tuple[int, ...]) -> Array:
-    """Return the mean of ``x * y``, of the same shape, over ``axes``, which are
-    kept.
-    """
+    """Return the mean of ``x * y``, of equal shape, over ``axes``, which are kept."""
     if axes == (x.ndim - 1,) and x.dtype.kind == "f" and namespace(x) is np:
         total = np.vecdot(x, y)[..., None]
         return total / max(x.shape[-1], 1)
@@ -197,9 +162,7 @@ def _steps(x: Array, axes: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int,
 
 
 def _unit(x: Array, axes: tuple[int, ...], epsilon: float) -> tuple[Array, Array]:
-    """Return ``x`` divided by its root mean square (new memory), and the inverse of
-    that.
-    """
+    """Return ``x`` over its root mean square (new memory), and the inverse of that."""
     work = accumulate(x)
     inverse = 1.0 / np.sqrt(average_product(work, work, axes) + epsilon)
     return work * inverse, inverse
@@ -223,9 +186,7 @@ def _pull(
     *,
     centered: bool,
 ) -> tuple[Array, ...]:
-    """Return the gradients of x, and of weight if present, from the normalized
-    ``norm``.
-    """
+    """Return the gradients of x and, if present, weight, from normalized ``norm``."""
     grad = accumulate(grad)
     product = grad * norm
     shares: tuple[Array, ...] = ()
@@ -244,20 +205,20 @@ def _pull(
 
 
 def _second_gradients(
-    grads: Any, outer: Any, x: Any, weight: Any, axis: Any, epsilon: float, **kind: bool
+    grads: Any, outer: Any, x: Any, weight: Any, *, axis: Axes = -1, **options: Any
 ) -> Any:
     """Return functions for the gradients of ``outer``, ``x`` and ``weight``."""
     axes = feature_axes(axis, x.ndim)
 
     def body(outer: Any, x: Any, weight: Any) -> Any:
-        return _pulled(outer, x, weight, axes, epsilon, **kind)
+        return _pulled(outer, x, weight, axes, **options)
 
     joint = Joint(lambda: through(body, grads, outer, x, weight))
     return joint[0], joint[1], joint[2]
 
 
 def _pulled(
-    grad: Any, x: Any, weight: Any, axes: Any, epsilon: float, *, centered: bool
+    grad: Any, x: Any, weight: Any, axes: Any, *, centered: bool, epsilon: float = 1e-5
 ) -> Any:
     """Return :func:`_pull` in primitives; ``centered`` subtracts the mean first."""
     shifted = x - mean(x, axes, keepdims=True) if centered else x

@@ -106,8 +106,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive
 def solve(a: Array, b: Array) -> Array:
-    """Return the solutions x [..., n, k] of ``a @ x = b``, for ``a`` [..., n, n] and
-    ``b``.
+    """Return the solutions x [..., n, k] of ``a @ x = b``, with ``a`` [..., n, n].
 
     Leading axes broadcast.
 

@@ -19,9 +19,7 @@ from burn.tensor import Tensor
 
 @composite
 def zip_map(x: Any, keys: list[Any]) -> Any:
-    """Return, for every row of ``x`` ([rows, n] or [n]), a dict of its elements by
-    ``keys``.
-    """
+    """Return for each row of ``x`` ([rows, n], [n]) a dict of elements by ``keys``."""
     rows = reshape(x, (-1, len(keys)))
     return [
         dict(zip(keys, [rows[i, j] for j in range(len(keys))], strict=True))

@@ -54,9 +54,7 @@ matmul.declare_reads({0: (0, 1), 1: (0, 1)})
 
 
 def _shaped(x: Any, shape: tuple[int, ...]) -> Any:
-    """Return ``x`` in ``shape``, without a reshape step in plans if it already has
-    it.
-    """
+    """Return ``x`` in ``shape``; plans get no reshape step if it already has it."""
     return x if x.shape == shape else reshape(x, shape)
 
 
@@ -68,9 +66,7 @@ def _right_share(grad: Any, left: Any, right: Any) -> Any:
 
 
 def _outer_rows(x: Any, y: Any) -> Any:
-    """Return the sum over all rows of the outer products of ``x`` and ``y``: ``[k,
-    m]``.
-    """
+    """Return the summed outer products of the rows of ``x`` and ``y``: ``[k, m]``."""
     count = prod(x.shape[:-1])
     rows = _shaped(x, (count, x.shape[-1]))
     return matmul(transpose(rows, 0, 1), _shaped(y, (count, y.shape[-1])))
@@ -78,8 +74,7 @@ def _outer_rows(x: Any, y: Any) -> Any:
 
 @primitive(traceable=True, removable=True, bound=bounds.layer, autocast="lower")
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
-    """Return ``x @ weight.mT + bias``: x ``[..., in]``, weight ``[out, in]``, bias
-    ``[out]``.
+    """Return ``x @ weight.mT + bias``: ``[..., in]``, ``[out, in]`` and ``[out]``.
 
     The result is ``[..., out]`` in the common dtype of ``x`` and ``weight``.
 
@@ -115,8 +110,7 @@ linear.declare_reads({0: (1,), 1: (0,)})
 
 @primitive(removable=True, autocast="lower")
 def einsum(equation: str, xs: list[Array]) -> Array:
-    """Return the Einstein sum of ``xs`` in NumPy's (and ONNX's) notation, with
-    ellipses.
+    """Return the Einstein sum of ``xs`` in NumPy's and ONNX's notation, with ``...``.
 
     ``einsum("bij,bjk->bik", [x, y])`` is a batched matrix product. Half types are
     accumulated in float32.

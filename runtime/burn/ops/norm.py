@@ -107,18 +107,10 @@ def batch_norm_train(
 
 @batch_norm_train.vjp_of_parts
 def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    weight: Any = None,
-    bias: Any = None,
-    *,
-    epsilon: float = 1e-5,
+    grad: Any, out: Any, x: Any, weight: Any = None, bias: Any = None, **static: Any
 ) -> Any:
     of_y, of_mean, of_var = grad
-    joint = Joint(
-        lambda: batch_norm_grad(of_y, x, out[1], out[2], weight, epsilon=epsilon)
-    )
+    joint = Joint(lambda: batch_norm_grad(of_y, x, out[1], out[2], weight, **static))
 
     def of_x() -> Any:
         shares = [] if of_y is None else [joint[0]()]
@@ -133,11 +125,7 @@ def _(
 
     if of_y is None:
         return (of_x,)
-    return (
-        of_x,
-        lambda: like(joint[1](), weight),
-        lambda: like(joint[2](), bias),
-    )
+    return of_x, lambda: like(joint[1](), weight), lambda: like(joint[2](), bias)
 
 
 batch_norm_train.declare_reads({0: (0, 1), 1: (0, 1), 2: (0, 1)}, results=(1, 2))
@@ -167,11 +155,7 @@ def batch_norm_grad(
     out += work
     out -= shift
     out *= _beside(inverse if weight is None else inverse * weight, x)
-    return (
-        out.astype(x.dtype, copy=False),
-        slope.ravel() * count,
-        shift.ravel() * count,
-    )
+    return out.astype(x.dtype, copy=False), slope.ravel() * count, shift.ravel() * count
 
 
 @batch_norm_grad.vjp
@@ -222,21 +206,12 @@ def group_norm(
 
 @group_norm.vjp_reading({0: (0, 1), 1: (0, 1), 2: (1,)})
 def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    weight: Any = None,
-    bias: Any = None,
-    *,
-    groups: int,
-    epsilon: float = 1e-5,
+    grad: Any, out: Any, x: Any, weight: Any = None, bias: Any = None, **static: Any
 ) -> Any:
-    axes, inner, (scale, _) = _of_groups(groups, x, weight)
+    axes, inner, (scale, _) = _of_groups(static.pop("groups"), x, weight)
     joint = Joint(
         lambda: layer_norm_grad(
-            *(reshape(grad, inner), reshape(x, inner), scale),
-            axis=axes,
-            epsilon=epsilon,
+            *(reshape(grad, inner), reshape(x, inner), scale), axis=axes, **static
         )
     )
     return (
@@ -249,8 +224,7 @@ def _(
 def _of_groups(
     groups: int, x: Any, weight: Any, bias: Any = None
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Any, Any]]:
-    """Return the axes of a group norm, the grouped shape, and the weight and bias for
-    it.
+    """Return the axes of a group norm, the grouped shape, and its weight and bias.
 
     Raises:
         ValueError: weight or bias does not have one number per channel.
@@ -292,8 +266,7 @@ def lrn(
     beta: float = 0.75,
     bias: float = 1.0,
 ) -> Tensor:
-    """Return ``x`` [N, C, ...] divided by a power of the mean square of ``size``
-    channels.
+    """Return ``x`` [N, C, ...] over a power of the mean square of ``size`` channels.
 
     ``x / (bias + alpha / size * sum) ** beta``, where the sum takes ``(size - 1) // 2``
     channels before and ``size // 2`` after; those that do not exist are 0.

@@ -17,8 +17,7 @@ from burn.primitive import composite, primitive
 def topk(
     x: Array, k: Any, *, axis: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Array, Array]:
-    """Return the ``k`` largest (or smallest) elements along ``axis``, and int64
-    indices.
+    """Return the ``k`` largest or smallest elements along ``axis``, and int64 indices.
 
     They are always in order, independently of ``sorted``; equal elements are in order
     of index.
@@ -36,16 +35,7 @@ def topk(
 
 
 @topk.vjp_reading({0: (0,)}, results=(1,))
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    k: Any,
-    *,
-    axis: int = -1,
-    largest: bool = True,
-    sorted: bool = True,
-) -> Any:
+def _(grad: Any, out: Any, x: Any, k: Any, *, axis: int = -1, **order: bool) -> Any:
     return lambda: scatter_elements(
         zeros_like(x), out[1], grad[0], axis=axis, reduction="add"
     )
@@ -84,8 +74,7 @@ def argmax(
     keepdims: bool = False,
     select_last: bool = False,
 ) -> Array:
-    """Return the int64 index of the largest element along ``axis``, or of ``x``
-    flattened.
+    """Return the int64 index of the largest element along ``axis``, or of all elements.
 
     Of equal elements the first, or with ``select_last`` the last.
     """
@@ -100,8 +89,7 @@ def argmin(
     keepdims: bool = False,
     select_last: bool = False,
 ) -> Array:
-    """Return the int64 index of the smallest element along ``axis``, or of ``x``
-    flattened.
+    """Return the int64 index of the least element along ``axis``, or of all elements.
 
     Of equal elements the first, or with ``select_last`` the last.
     """

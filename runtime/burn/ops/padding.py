@@ -111,17 +111,8 @@ def pad_grad(
 
 
 @pad_grad.vjp
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    pads: Any,
-    axes: Axes = None,
-    *,
-    shape: tuple[int, ...],
-    mode: str,
-) -> Any:
-    return lambda: pad(grad, pads, 0, axes, mode=mode)
+def _(grad: Any, out: Any, x: Any, pads: Any, axes: Axes = None, **options: Any) -> Any:
+    return lambda: pad(grad, pads, 0, axes, mode=options["mode"])
 
 
 def _widths(rank: int, pads: Any, axes: Axes) -> Pads:
@@ -247,9 +238,7 @@ def _(grad: Any, out: Any, x: Any, shifts: Any, axes: Axes) -> Any:
 
 @primitive(traceable=True, memory_bound=True)
 def trilu(x: Array, k: Any = 0, *, upper: bool = True) -> Array:
-    """Return the triangle of the last two axes on and above (or below) diagonal
-    ``k``.
-    """
+    """Return the last two axes' triangle on and above (or below) diagonal ``k``."""
     xp, (diagonal,) = namespace(x), integers(k)
     row, column = xp.arange(x.shape[-2])[:, None], xp.arange(x.shape[-1])
     kept = column - row >= diagonal if upper else column - row <= diagonal
@@ -280,15 +269,5 @@ def reverse_sequence(
 
 
 @reverse_sequence.vjp_reading({0: (1,)})
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    lengths: Any,
-    *,
-    batch_axis: int = 1,
-    time_axis: int = 0,
-) -> Any:
-    return lambda: reverse_sequence(
-        grad, lengths, batch_axis=batch_axis, time_axis=time_axis
-    )
+def _(grad: Any, out: Any, x: Any, lengths: Any, **axes: int) -> Any:
+    return lambda: reverse_sequence(grad, lengths, **axes)

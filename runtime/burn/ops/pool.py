@@ -81,9 +81,7 @@ def _to_largest(grad: Any, out: Any, x: Any, static: dict[str, Any]) -> Any:
 def window_argmax(
     x: Array, out: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
-    """Return the first tap of each window of ``x`` that equals ``out``, in row-major
-    order.
-    """
+    """Return the first tap, row by row, of each window of ``x`` that equals ``out``."""
     wins = windows(x.shape[2:], kernel_size, **static).trimmed
     return _first_hit(_covered(x, wins), out, wins)
 
@@ -119,9 +117,7 @@ def _(grad: Any, out: Any, outer: Any, choice: Any, *, size: Any, **static: Any)
 def window_gather(
     x: Array, choice: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
-    """Return the element at the tap ``choice`` of each window of ``x`` [N, C,
-    *size].
-    """
+    """Return the element at tap ``choice`` of each window of ``x`` [N, C, *size]."""
     wins = windows(x.shape[2:], kernel_size, **static).trimmed
     covered = wins.cover(x, 2, 0)
     out = np.zeros_like(x, shape=choice.shape)
@@ -223,9 +219,7 @@ def lp_pool(
     dilation: Extents = 1,
     ceil_mode: bool = False,
 ) -> Tensor:
-    """Return the ``p``-norm of each window over the spatial axes of ``x`` [N, C,
-    *size].
-    """
+    """Return the ``p``-norm of each window over the spatial axes [N, C, *size]."""
     total = window_sum(
         pow(abs(x), p),
         kernel_size=kernel_size,

@@ -68,9 +68,7 @@ def linear_of_integers(
 def to_integers(
     x: Array, scale: Array, zero_point: Array | None = None, *, dtype: DType
 ) -> Array:
-    """Return :func:`burn.ops.quantize` by one scale; an engine may multiply by the
-    inverse.
-    """
+    """Return :func:`burn.ops.quantize` by one scale, or by a factor: its inverse."""
     return quantize.kernel(x, scale, zero_point, dtype=dtype)
 
 
@@ -82,9 +80,7 @@ def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Ar
 
 @primitive(removable=True)
 def scale_of_weights(weight: Array) -> Array:
-    """Return the scales [outputs] with which ``weight`` [outputs, ...] fills -127 to
-    127.
-    """
+    """Return the scales [outputs] by which rows of ``weight`` fill -127 to 127."""
     largest = np.abs(weight.reshape(len(weight), -1)).max(axis=1, initial=0)
     return np.where(largest > 0, largest / 127, 1).astype(weight.dtype)
 

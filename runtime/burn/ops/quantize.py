@@ -76,8 +76,7 @@ def saturated(x: Array, dtype: DType, saturate: bool = True) -> Array:
 
 
 def spread(values: Array, x: Array, axis: int, block_size: int, dtype: Any) -> Array:
-    """Return ``values`` (scales, zero points) as ``dtype``, shaped to broadcast to
-    ``x``.
+    """Return ``values`` (scales, zero points) as ``dtype``, to broadcast to ``x``.
 
     Raises:
         ValueError: their number differs from the extents or blocks of ``x``.
@@ -185,9 +184,7 @@ def _varies(x: Any) -> bool:
 
 
 def _block_sums(terms: Any, values: Any, axis: int, block_size: int) -> Any:
-    """Return ``terms`` summed to the shape of ``values``, which were broadcast to
-    them.
-    """
+    """Return ``terms`` summed to the shape of ``values``, from which they broadcast."""
     extents, shape = terms.shape, values.shape
     if values.size == 1:
         return like(reshape(sum(terms), shape), values)
@@ -261,8 +258,7 @@ def _(grad: Any, out: Any, x: Any, **_: Any) -> Any:
 def fake_quantize(
     x: Array, scale: Array, zero_point: Array, *, low: int, high: int
 ) -> Array:
-    """Return ``x`` rounded to the values of quantized integers from ``low`` to
-    ``high``.
+    """Return ``x`` rounded to values of quantized integers from ``low`` to ``high``.
 
     ``scale`` and ``zero_point`` broadcast to ``x``. The gradient is passed through
     where the unclipped integer is in range, and is 0 elsewhere.

@@ -74,7 +74,7 @@ class ArrayMaths:
     def cast(self, x: Any, dtype: Any) -> Any:
         return x.astype(dtype, copy=False)
 
-    def turned(self, x: Any, lengths: Any) -> Any:
+    def reverse_steps(self, x: Any, lengths: Any) -> Any:
         """Return ``x`` reversed in time, each sequence within its length."""
         if lengths is None:
             return x[::-1]
@@ -102,7 +102,7 @@ class TensorMaths:
     def cast(self, x: Any, dtype: Any) -> Any:
         return x if x.dtype == dtype else cast(x, dtype=dtype)
 
-    def turned(self, x: Any, lengths: Any) -> Any:
+    def reverse_steps(self, x: Any, lengths: Any) -> Any:
         if lengths is None:
             return flip(x, 0)
         return reverse_sequence(x, lengths)
@@ -225,10 +225,10 @@ def run_directions(
     alive = steps_within(m, x, lengths)
     outputs, ends = [], []
     for direction, reverse in enumerate(options.reversals(count)):
-        turned = m.turned(x, lengths) if reverse else x
+        turned = m.reverse_steps(x, lengths) if reverse else x
         inputs, step = prepare(direction, turned)
         outs, end = scan(m, inputs, tuple(s[direction] for s in starts), step, alive)
-        outputs.append(m.turned(outs, lengths) if reverse else outs)
+        outputs.append(m.reverse_steps(outs, lengths) if reverse else outs)
         ends.append(end)
     every = m.stack(outputs, 1)
     last = [m.stack(list(parts), 0) for parts in zip(*ends, strict=True)]
@@ -241,9 +241,7 @@ def run_directions(
 def direction_starts(
     m: Any, start: Any, x: Any, directions: tuple[int, int], layout: int
 ) -> Any:
-    """Return the first states of ``directions`` (number, hidden size), zeros for
-    None.
-    """
+    """Return the first states of ``directions`` (number, size), zeros for None."""
     if start is None:
         return m.zeros((directions[0], x.shape[1], directions[1]), x.dtype)
     return m.wide(m.permute(start, (1, 0, 2)) if layout else start)
@@ -263,8 +261,7 @@ def steps_within(m: Any, x: Any, lengths: Any) -> Any:
 def body_gradients(
     body: Callable[..., tuple[Any, ...]], grads: tuple[Any, ...], args: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """Return, for every argument, a function that computes its gradient through
-    ``body``.
+    """Return for each argument a function that computes its gradient through ``body``.
 
     The body is rerun once on a tape above that of the arguments, so the results can be
     differentiated again. ``grads`` are those of its results, None for zeros.
@@ -323,9 +320,7 @@ class Kind(NamedTuple):
         return 4 + self.states
 
     def gradients(self, grads: Any, args: tuple[Any, ...], options: Any) -> Any:
-        """Return a function for the gradient of each argument, through the layer's
-        body.
-        """
+        """Return a function for each argument's gradient, through the layer's body."""
 
         def body(m: Any, *inputs: Any) -> Any:
             return self.layer(m, *inputs, options=Options(**options))

@@ -2,11 +2,11 @@
 
 The states before each step are known: they are the outputs. So the gates of all steps
 are recomputed at once, as are the gradients of inputs and weights; only the gradients
-of states need a loop over time. Operands are those of :mod:`burn.ops.rnn`.
+of states need a loop over time. LayerOperands are those of :mod:`burn.ops.rnn`.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
 
 from burn.ops.recurrence import (
     ArrayMaths,
@@ -18,7 +18,7 @@ from burn.ops.recurrence import (
 from burn.ops.support import Array, namespace
 
 
-class Operands(NamedTuple):
+class LayerOperands(NamedTuple):
     """The operands of a layer; absent ones are None."""
 
     x: Array
@@ -28,6 +28,14 @@ class Operands(NamedTuple):
     states: tuple[Array | None, ...]
     lengths: Array | None = None
     peephole: Array | None = None
+
+    @classmethod
+    def of(cls, operands: Sequence[Any], states: int) -> Self:
+        """Return the positional operands of a layer with that number of states."""
+        last = 4 + states
+        filled = (*operands, *(last + 2 - len(operands)) * (None,))
+        x, w, r, b = filled[:4]
+        return cls(x, w, r, b, filled[4:last], *filled[last:])
 
 
 class Direction(NamedTuple):
@@ -68,16 +76,16 @@ Rule = Callable[[ArrayMaths, Direction, Any], Back]
 
 
 def layer_gradients(
-    rule: Rule,
-    grads: tuple[Array | None, ...],
-    outs: tuple[Array, ...],
-    given: Operands,
-    options: Options,
+    rule: Rule, states: int, operands: Sequence[Any], options: Options
 ) -> tuple[Array, ...]:
     """Return the gradients of the present operands except lengths, in order.
 
-    ``grads`` are those of ``outs``, None for zeros.
+    ``operands`` are the gradients of the results (None for zeros), the results, and the
+    operands of a layer with that number of states.
     """
+    count = 1 + states
+    grads, outs = tuple(operands[:count]), tuple(operands[count : 2 * count])
+    given = LayerOperands.of(operands[2 * count :], states)
     m, xp = ArrayMaths(given.x), namespace(given.x)
     ways: list[list[Array]] = []
     x_total: Any = 0.0
@@ -85,17 +93,15 @@ def layer_gradients(
         one = _direction(m, grads, outs, given, options, (index, reverse))
         back = rule(m, one, options)
         of_x = back.inward @ one.w
-        of_x = m.turned(of_x, given.lengths) if reverse else of_x
+        of_x = m.reverse_steps(of_x, given.lengths) if reverse else of_x
         x_total = x_total + of_x
         ways.append(_of_weights(xp, one, back))
     gradients = [xp.stack(list(parts)) for parts in zip(*ways, strict=True)]
     if options.layout:
         x_total = xp.transpose(x_total, (1, 0, 2))
         first = 4 if given.b is not None else 3
-        states = slice(first - 1, first - 1 + len(given.states))
-        gradients[states] = [
-            xp.transpose(part, (1, 0, 2)) for part in gradients[states]
-        ]
+        span = slice(first - 1, first - 1 + states)
+        gradients[span] = [xp.transpose(part, (1, 0, 2)) for part in gradients[span]]
     return _those_asked_for(given, [x_total, *gradients])
 
 
@@ -103,7 +109,7 @@ def _direction(
     m: ArrayMaths,
     grads: tuple[Array | None, ...],
     outs: tuple[Array, ...],
-    given: Operands,
+    given: LayerOperands,
     options: Options,
     which: tuple[int, bool],
 ) -> Direction:
@@ -114,7 +120,7 @@ def _direction(
     def turned(every: Array) -> Array:
         part = every[:, :, index].swapaxes(0, 1) if layout else every[:, index]
         part = m.wide(part)
-        return m.turned(part, given.lengths) if reverse else part
+        return m.reverse_steps(part, given.lengths) if reverse else part
 
     starts = tuple(
         direction_starts(m, state, x, (given.w.shape[0], hidden), layout)[index]
@@ -129,7 +135,7 @@ def _direction(
     dy = xp.zeros_like(y) if grads[0] is None else turned(grads[0])
     b, p = (None if a is None else m.wide(a)[index] for a in (given.b, given.peephole))
     return Direction(
-        m.turned(x, given.lengths) if reverse else x,
+        m.reverse_steps(x, given.lengths) if reverse else x,
         m.wide(given.w)[index],
         m.wide(given.r)[index],
         *(b, p, starts),
@@ -154,7 +160,7 @@ def _rows(x: Array) -> Array:
     return x.reshape(-1, x.shape[-1])
 
 
-def _those_asked_for(given: Operands, gradients: list[Array]) -> tuple[Array, ...]:
+def _those_asked_for(given: LayerOperands, gradients: list[Array]) -> tuple[Array, ...]:
     """Return the gradients of present operands, in the dtypes of the operands."""
     parts = [given.x, given.w, given.r, *([] if given.b is None else [given.b])]
     parts += [*given.states, *([] if given.peephole is None else [given.peephole])]

@@ -171,9 +171,7 @@ def _extreme(pick: Any, x: Array, axis: Axes, keepdims: bool, identity: Any) -> 
 
 
 def lowest(dtype: Any) -> Any:
-    """Return the lowest value of ``dtype``: minus infinity, the least integer,
-    False.
-    """
+    """Return the lowest value of ``dtype``: minus infinity, least integer or False."""
     return _bound(dtype, -np.inf, "min")
 
 

@@ -64,8 +64,7 @@ class Resampling(NamedTuple):
 def resize(
     x: Array, scales: Any = None, sizes: Any = None, roi: Any = None, **options: Any
 ) -> Array:
-    """Return ``x`` resampled to ``sizes``, or by ``scales``, along ``axes`` (default
-    all).
+    """Return ``x`` resampled to ``sizes``, or by ``scales``, along ``axes`` or all.
 
     Exactly one of ``scales`` and ``sizes`` is given; both, and ``roi`` (starts, then
     ends, for ``"tf_crop_and_resize"``), are read on the host. Scales are used as given,
@@ -98,16 +97,8 @@ def resize(
 
 
 @resize.vjp_reading({0: (1, 2, 3)})
-def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    scales: Any = None,
-    sizes: Any = None,
-    roi: Any = None,
-    **options: Any,
-) -> Any:
-    return lambda: resize_grad(grad, scales, sizes, roi, shape=x.shape, **options)
+def _(grad: Any, out: Any, x: Any, *extents: Any, **options: Any) -> Any:
+    return lambda: resize_grad(grad, *extents, shape=x.shape, **options)
 
 
 @primitive
@@ -141,18 +132,10 @@ def resize_grad(
 
 @resize_grad.vjp
 def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    scales: Any = None,
-    sizes: Any = None,
-    roi: Any = None,
-    *,
-    shape: tuple[int, ...],
-    **options: Any,
+    grad: Any, out: Any, x: Any, *extents: Any, shape: tuple[int, ...], **options: Any
 ) -> Any:
     plain = {**options, "extrapolation_value": 0.0}
-    return lambda: resize(grad, scales, sizes, roi, **plain)
+    return lambda: resize(grad, *extents, **plain)
 
 
 def _working(dtype: Any) -> Any:

@@ -29,7 +29,6 @@ from burn.ops.recurrence import (
     second_gradients,
 )
 from burn.ops.recurrent_gradients import (
-    Operands,
     gru_back,
     layer_gradients,
     lstm_back,
@@ -97,30 +96,13 @@ _LSTM = Kind(_lstm, 2, (("sigmoid", "tanh", "tanh"),))
 
 
 @primitive(outputs=0, gradient_of=lstm)
-def lstm_grad(
-    dy: Array | None,
-    dh: Array | None,
-    dc: Array | None,
-    y: Array,
-    h: Array,
-    c: Array,
-    x: Array,
-    w: Array,
-    r: Array,
-    b: Array | None = None,
-    h0: Array | None = None,
-    c0: Array | None = None,
-    seq_lens: Array | None = None,
-    peephole: Array | None = None,
-    **options: Any,
-) -> tuple[Array, ...]:
+def lstm_grad(*operands: Array | None, **options: Any) -> tuple[Array, ...]:
     """Return the gradients of :func:`lstm` by its present operands, except lengths.
 
-    The first operands are those of its results, None for zeros, then the results.
+    ``operands`` are the gradients of its results, None for zeros, then the results and
+    the operands of :func:`lstm`.
     """
-    given = Operands(x, w, r, b, (h0, c0), seq_lens, peephole)
-    grads, outs = (dy, dh, dc), (y, h, c)
-    return layer_gradients(lstm_back, grads, outs, given, Options(**options))
+    return layer_gradients(lstm_back, 2, operands, Options(**options))
 
 
 @lstm_grad.vjp
@@ -222,26 +204,13 @@ _GRU = Kind(_gru, 1, (("sigmoid", "tanh"),))
 
 
 @primitive(outputs=0, gradient_of=gru)
-def gru_grad(
-    dy: Array | None,
-    dh: Array | None,
-    y: Array,
-    h: Array,
-    x: Array,
-    w: Array,
-    r: Array,
-    b: Array | None = None,
-    h0: Array | None = None,
-    seq_lens: Array | None = None,
-    **options: Any,
-) -> tuple[Array, ...]:
+def gru_grad(*operands: Array | None, **options: Any) -> tuple[Array, ...]:
     """Return the gradients of :func:`gru` by its present operands, except lengths.
 
-    The first operands are those of its results, None for zeros, then the results.
+    ``operands`` are the gradients of its results, None for zeros, then the results and
+    the operands of :func:`gru`.
     """
-    given = Operands(x, w, r, b, (h0,), seq_lens)
-    grads, outs = (dy, dh), (y, h)
-    return layer_gradients(gru_back, grads, outs, given, Options(**options))
+    return layer_gradients(gru_back, 1, operands, Options(**options))
 
 
 @gru_grad.vjp
@@ -327,26 +296,13 @@ _RNN = Kind(_rnn, 1, (("tanh",), ("sigmoid",), ("relu",)))
 
 
 @primitive(outputs=0, gradient_of=rnn)
-def rnn_grad(
-    dy: Array | None,
-    dh: Array | None,
-    y: Array,
-    h: Array,
-    x: Array,
-    w: Array,
-    r: Array,
-    b: Array | None = None,
-    h0: Array | None = None,
-    seq_lens: Array | None = None,
-    **options: Any,
-) -> tuple[Array, ...]:
+def rnn_grad(*operands: Array | None, **options: Any) -> tuple[Array, ...]:
     """Return the gradients of :func:`rnn` by its present operands, except lengths.
 
-    The first operands are those of its results, None for zeros, then the results.
+    ``operands`` are the gradients of its results, None for zeros, then the results and
+    the operands of :func:`rnn`.
     """
-    given = Operands(x, w, r, b, (h0,), seq_lens)
-    grads, outs = (dy, dh), (y, h)
-    return layer_gradients(rnn_back, grads, outs, given, Options(**options))
+    return layer_gradients(rnn_back, 1, operands, Options(**options))
 
 
 @rnn_grad.vjp

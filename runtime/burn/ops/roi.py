@@ -70,9 +70,7 @@ def _samples(
     aligned: bool,
     mean: bool,
 ) -> tuple[Any, Any]:
-    """Return the taps of every bin; for a mean, the weights of a bin's points sum to
-    1.
-    """
+    """Return the taps of every bin; for a mean, a bin's weights sum to 1."""
     height, width = x.shape[2:]
     along = []
     for axis, extent in enumerate((height, width)):
@@ -140,9 +138,7 @@ def _beside(taps: Any, axis: int) -> Any:
 
 
 def _taps(values: Any) -> Any:
-    """Return [R, height, width, K, L] as the taps [1, K L, R height width] of one
-    image.
-    """
+    """Return [R, height, width, K, L] as one image's taps [1, K L, R height width]."""
     regions, height, width, *taps = values.shape
     flat = reshape(values, (1, regions * height * width, prod(taps)))
     return transpose(flat, 1, 2)
@@ -195,9 +191,7 @@ def max_roi_pool(
 
 
 def _cells(start: Any, stop: Any, bins: int, extent: int) -> Any:
-    """Return the element indices [R, bins, K] of every bin along one axis; negative:
-    none.
-    """
+    """Return the element indices [R, bins, K] of bins along an axis; negative: none."""
     size = maximum(stop - start + 1.0, 1.0) / bins
     number = arange(bins, dtype=start.dtype)
     first = floor(_column(size) * number) + _column(start)

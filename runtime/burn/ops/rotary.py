@@ -71,17 +71,9 @@ def tensor_scatter(
 
 @tensor_scatter.vjp
 def _(
-    grad: Any,
-    out: Any,
-    cache: Any,
-    update: Any,
-    starts: Any = None,
-    *,
-    axis: int = -2,
-    circular: bool = False,
+    grad: Any, out: Any, cache: Any, update: Any, starts: Any = None, **options: Any
 ) -> Any:
-    options: dict[str, Any] = {"axis": axis, "circular": circular}
-    count = update.shape[axis]
+    count = update.shape[options.get("axis", -2)]
     return (
         lambda: tensor_scatter(grad, zeros_like(update), starts, **options),
         lambda: tensor_gather(grad, starts, count=count, **options),
@@ -107,16 +99,8 @@ def tensor_gather(
 
 @tensor_gather.vjp
 def _(
-    grad: Any,
-    out: Any,
-    cache: Any,
-    starts: Any = None,
-    *,
-    count: int,
-    axis: int = -2,
-    circular: bool = False,
+    grad: Any, out: Any, cache: Any, starts: Any = None, *, count: int, **options: Any
 ) -> Any:
-    options: dict[str, Any] = {"axis": axis, "circular": circular}
     return lambda: tensor_scatter(zeros_like(cache), grad, starts, **options)
 
 
@@ -139,8 +123,7 @@ def _key(
 
 @composite
 def extend_cache(cache: Any, update: Any, starts: Any, length: Any) -> Any:
-    """Return ``cache`` ``[batch, heads, sequence, size]`` with ``update`` at
-    ``starts``.
+    """Return ``cache`` ``[batch, heads, rows, size]`` with ``update`` at ``starts``.
 
     ``starts`` is one integer per batch; later entries of ``cache`` are dropped. The
     result has ``length`` entries, or as many as ``cache`` if that is more, with zeros

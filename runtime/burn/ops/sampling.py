@@ -35,8 +35,7 @@ Taps = list[tuple[Any, Any]]
 
 @primitive
 def gather_sum(x: Array, index: Array, weight: Array | None = None) -> Array:
-    """Return the sums over k of ``weight[n, k, p] * x[n, c, index[n, k, p]]``, [N, C,
-    P].
+    """Return [N, C, P], sums over k of ``weight[n, k, p] * x[n, c, index[n, k, p]]``.
 
     ``x`` is [N, C, S], ``index`` int64 [N, K, P], ``weight`` [N, K, P] (1 without it)
     and the result in the dtype of ``x``. A negative index adds nothing.
@@ -87,8 +86,7 @@ def _(grad: Any, out: Any, x: Any, index: Any, weight: Any = None) -> Any:
 def scatter_sum(
     grad: Array, index: Array, weight: Array | None = None, *, size: int
 ) -> Array:
-    """Return zeros [N, C, size] with ``weight[n, k, p] * grad[n, c, p]`` added at
-    ``index``.
+    """Return [N, C, size] with ``weight[n, k, p] * grad[n, c, p]`` added at ``index``.
 
     The adjoint of :func:`gather_sum` in ``x``.
     """
@@ -188,7 +186,7 @@ def gather_max(x: Any, index: Any, weight: Any = None) -> Any:
 
 def linear_taps(at: Any, extent: int) -> Taps:
     """Return the two neighbors of each of ``at`` along an axis; 0 beyond its ends."""
-    # What lies further out is as far outside, and a number that int64 can hold.
+    # Positions further out are outside as well; these fit into int64.
     at = clip(at, -2.0, extent + 1.0)
     start = floor(at)
     low = cast(where(start == start, start, -2.0), dtype=dtypes.int64)
@@ -197,9 +195,7 @@ def linear_taps(at: Any, extent: int) -> Taps:
 
 
 def within(position: Any, extent: int) -> Any:
-    """Return ``position`` if it is within an axis of ``extent``, else
-    :data:`OUTSIDE`.
-    """
+    """Return ``position`` if it is below ``extent``, else :data:`OUTSIDE`."""
     return where(logical_and(position >= 0, position < extent), position, OUTSIDE)
 
 
@@ -220,9 +216,7 @@ def crossed(axes: list[Taps], size: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def _flat(index: Array, size: int) -> Array:
-    """Return ``index`` [N, P] into the rows of the flattened batch; negative ones
-    stay.
-    """
+    """Return ``index`` [N, P] into rows of the flattened batch; negatives stay."""
     xp = namespace(index)
     starts = xp.arange(len(index), dtype=np.int64)[:, None] * size
     return xp.where(index < 0, -1, index + starts).ravel()

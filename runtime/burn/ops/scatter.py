@@ -83,8 +83,7 @@ def _(
 def scatter_nd(
     x: Array, indices: Array, updates: Array, *, reduction: str = "none"
 ) -> Array:
-    """Return ``x`` with ``updates`` at the index tuples along the last axis of
-    ``indices``.
+    """Return ``x`` with ``updates`` at the index tuples in ``indices[..., :]``.
 
     ``reduction`` is that of :func:`scatter_elements`.
     """
@@ -129,9 +128,7 @@ def _write(x: Array, key: Any, updates: Array, reduction: str) -> Array:
 
 
 def _multiply(out: Array, key: Any, updates: Array) -> None:
-    """Multiply in place without a scatter kernel: every index at most once per
-    round.
-    """
+    """Multiply in place without a scatter kernel: in rounds of distinct indices."""
     xp = namespace(out)
     places = xp.arange(out.size).reshape(out.shape)[key].reshape(-1)
     factors = xp.broadcast_to(updates, updates.shape).reshape(-1)

@@ -59,9 +59,7 @@ def suppress(
     *,
     center_point_box: bool = False,
 ) -> Array:
-    """Return the result of :func:`non_max_suppression`, with ``select`` for the boxes
-    of each class.
-    """
+    """Return :func:`non_max_suppression`, with ``select`` for the boxes of a class."""
     sides = _sides(_on_host(boxes), center_point_box)
     limit = int(plain_number(max_output_boxes))
     overlap = sides.dtype.type(plain_number(iou_threshold))
@@ -188,9 +186,7 @@ def _select(sides: Floats, limit: int, overlap: Any) -> list[int]:
 
 
 def _meeting(first: Floats, second: Floats, threshold: Any) -> tuple[Any, Any]:
-    """Return the pairs of boxes, given by sides and areas, whose overlap is too
-    large.
-    """
+    """Return the pairs of boxes, by sides and areas, whose overlap is too large."""
     common: Any = None
     for low, high in ((0, 2), (1, 3)):
         end = np.minimum.outer(first[high], second[high])

@@ -111,8 +111,7 @@ def fill_rows(rows: Array, length: Any) -> Tensor:
 def split_to_sequence(
     x: Array, sizes: Any = 1, axis: int = 0, *, keepdims: bool = True
 ) -> list[Tensor]:
-    """Return a list of pieces of ``x`` along ``axis``, of ``sizes`` or of one size
-    each.
+    """Return a list of pieces of ``x`` along ``axis``, of ``sizes`` or one size each.
 
     The last of equal pieces may be smaller. Without ``keepdims`` pieces of size 1 lose
     the axis.

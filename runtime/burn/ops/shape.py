@@ -20,8 +20,7 @@ from burn.primitive import composite, primitive
     memory_bound=True,
 )
 def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
-    """Return the elements of ``x``, in row-major order, in ``shape``; one extent may be
-    -1.
+    """Return the elements of ``x``, row by row, in ``shape``; one extent may be -1.
 
     With ``keep_zeros`` an extent of 0 is that of ``x`` on the same axis. If ``x`` is
     empty, -1 is the extent of ``x`` on the same axis if ``shape`` keeps the axes before
@@ -122,9 +121,7 @@ transpose.declare_reads()
     memory_bound=True,
 )
 def flatten(x: Array, start: int = 0, end: int = -1) -> Array:
-    """Return ``x`` with axes ``start`` to ``end`` (included) merged; a scalar gets
-    one.
-    """
+    """Return ``x`` with axes ``start`` to ``end`` (included) merged, at least one."""
     shape = x.shape or (1,)
     first, last = axes_of(start, len(shape))[0], axes_of(end, len(shape))[0]
     size = int(np.prod(shape[first : last + 1], dtype=np.int64))
@@ -249,9 +246,7 @@ def _(grad: Any, out: Any, x: Any, sizes: Any, axis: int = 0) -> Any:
     memory_bound=True,
 )
 def chunk(x: Array, count: int, axis: int = 0) -> tuple[Array, ...]:
-    """Return ``x`` split along ``axis`` into ``count`` equal pieces; the last may be
-    smaller.
-    """
+    """Return ``x`` in ``count`` pieces along ``axis``, equal but for the last."""
     extent = x.shape[axis]
     size = -(-extent // count)
     bounds = [builtins.min(size * (i + 1), extent) for i in range(count)]

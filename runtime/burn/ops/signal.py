@@ -111,9 +111,7 @@ def _complex(x: Array) -> Array:
 
 
 def _multiplicity(half: Any, axis: int, count: int) -> Any:
-    """Return how often each of half the frequencies occurs among ``count``, over
-    ``count``.
-    """
+    """Return the share of each of half the frequencies in ``count`` frequencies."""
     extent = half.shape[axis]
     times = np.full(extent, 2.0 / count)
     times[0] = 1.0 / count

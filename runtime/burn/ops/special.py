@@ -54,9 +54,7 @@ _ENDS = (
 
 @primitive(infallible=True)
 def lgamma(x: Array) -> Array:
-    """Return the logarithm of the absolute value of the gamma function; inf at its
-    poles.
-    """
+    """Return the logarithm of the gamma function's absolute value; inf at poles."""
     work = x.astype(np.float64)
     with np.errstate(all="ignore"):
         size = np.where(work < 0.5, 1.0 - work, work)
@@ -187,9 +185,7 @@ gcd.no_gradient("integers have no gradient")
 
 
 def _polygamma(x: Array, n: int) -> Array:
-    """Return the polygamma function of positive arguments, by recurrence and a
-    series.
-    """
+    """Return the polygamma function of positive numbers, by recurrence and series."""
     steps = int(_LARGE) + n
     moved = x + steps
     if n == 0:

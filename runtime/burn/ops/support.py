@@ -127,9 +127,7 @@ def projected(x: Array, matrix: np.ndarray[Any, Any], axis: int) -> Array:
 
 
 def pair(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return ``x`` and ``y`` as arrays of their common dtype; Python numbers are
-    weak.
-    """
+    """Return ``x`` and ``y`` in their common dtype; Python numbers are weak."""
     if type(x) is type(y) is np.ndarray and x.dtype is y.dtype:
         return x, y
     x_weak = isinstance(x, _NUMBERS)

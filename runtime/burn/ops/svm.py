@@ -20,9 +20,7 @@ _ROUNDS, _TOLERANCE = 100, 0.005
 
 @primitive
 def squared_distance(x: Array, y: Array) -> Array:
-    """Return the squared distance of every row of ``x`` [n, f] from every row of
-    ``y``.
-    """
+    """Return the squared distances of the rows of ``x`` [n, f] from those of ``y``."""
     xp = namespace(x)
     out = xp.empty((len(x), len(y)), np.result_type(x, y))
     step = max(1, _BLOCK // max(1, y.size))

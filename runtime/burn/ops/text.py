@@ -64,8 +64,7 @@ def string_normalize(
     stopwords: tuple[str, ...] = (),
     case_sensitive: bool = False,
 ) -> Array:
-    """Return ``x`` ([n] or [1, n]) without ``stopwords``, in "lower" or "upper"
-    ``case``.
+    """Return ``x`` ([n] or [1, n]) without ``stopwords``, in "lower" or "upper" case.
 
     If nothing remains, the result has one empty string.
     """
@@ -147,8 +146,7 @@ def tfidf(
     mode: str = "tf",
     max_skip: int = 0,
 ) -> Array:
-    """Return n-gram counts of a pool in the sequences ``x`` ([n] or [rows, n]),
-    float32.
+    """Return float32 counts of a pool's n-grams in sequences ``x``, [n] or [rows, n].
 
     The n-grams of length n start at ``starts[n - 1]`` in ``pool``; ``columns`` are the
     output columns of their counts, and ``lengths`` the minimum and maximum n. Their

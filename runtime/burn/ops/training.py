@@ -90,9 +90,7 @@ def momentum(
 
 
 def _prepared(rate: Any, x: Any, grad: Any, norm_coefficient: float) -> tuple[Any, Any]:
-    """Return ``rate`` in the dtype of ``x``, and ``grad`` plus that of the L2
-    penalty.
-    """
+    """Return ``rate`` in the dtype of ``x``, and ``grad`` plus the L2 penalty's."""
     if norm_coefficient:
         grad = grad + x * norm_coefficient
     return cast(rate, dtype=x.dtype), grad

@@ -134,9 +134,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 @primitive(infallible=True, memory_bound=True)
 def atan2(y: Array, x: Array) -> Array:
-    """Return the angle of the point (``x``, ``y``), from -pi to pi, with signed
-    zeros.
-    """
+    """Return the angle of (``x``, ``y``) from -pi to pi, with signed zeros."""
     return np.arctan2(*pair(y, x))
 
 

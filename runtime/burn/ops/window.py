@@ -36,8 +36,7 @@ def per_axis(value: Extents, rank: int, name: str = "extent") -> tuple[int, ...]
 
 
 def pads_of(padding: Padding, rank: int) -> tuple[tuple[int, int], ...]:
-    """Return ``padding`` as (before, after) for each of ``rank`` axes; negative ones
-    crop.
+    """Return ``padding`` as (before, after) for each of ``rank`` axes; below 0 crops.
 
     Raises:
         ValueError: a sequence has another length.
@@ -130,8 +129,7 @@ class Windows:
             )
 
     def cover(self, x: Array, first: int, fill: Any, plain: bool = False) -> Array:
-        """Return ``x``, whose spatial axes start at ``first``, padded and cropped to
-        fit.
+        """Return ``x``, whose spatial axes start at ``first``, padded and cropped.
 
         ``plain`` requests row-major memory if a copy is needed; otherwise the memory
         order of the axes is preserved. Without padding the result is a view.

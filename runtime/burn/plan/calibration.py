@@ -78,7 +78,7 @@ class ErrorSums:
         return Accuracy(self.largest, self.scale, decibels, agreement, mean)
 
 
-def arguments_of(sample: Any) -> tuple[Any, ...]:
+def sample_arguments(sample: Any) -> tuple[Any, ...]:
     """Return the arguments of a sample: the tuple itself, or a tuple of the one tensor.
 
     Raises:
@@ -92,7 +92,7 @@ def arguments_of(sample: Any) -> tuple[Any, ...]:
     raise TypeError(f"expected a tensor or a tuple of arguments, got {kind}")
 
 
-def compared(
+def compare_outputs(
     function: Callable[..., Any],
     samples: Iterable[tuple[Any, ...]],
     expected: Iterable[Any],

@@ -7,18 +7,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from burn.plan.passes import Pass, run_passes
-from burn.plan.passes.constants import constants_first
+from burn.plan.passes.constants import hoist_constants
 from burn.plan.passes.dead import without_dead
-from burn.plan.passes.fusion.attention import with_attention
-from burn.plan.passes.fusion.caches import with_caches
-from burn.plan.passes.fusion.elements import Abilities, in_elements
-from burn.plan.passes.fusion.epilogue_fusion import with_endings
-from burn.plan.passes.fusion.few_rows import with_few_rows
-from burn.plan.passes.fusion.layers import as_layers, of_any_rank, with_biases
-from burn.plan.passes.fusion.merging import merged
-from burn.plan.passes.fusion.norms import without_norms
-from burn.plan.passes.fusion.permutes import with_late_permutes
-from burn.plan.passes.fusion.scales import with_scales
+from burn.plan.passes.fusion.attention import fuse_attention
+from burn.plan.passes.fusion.caches import fuse_caches
+from burn.plan.passes.fusion.elements import Abilities, fuse_elementwise
+from burn.plan.passes.fusion.epilogue_fusion import fuse_epilogues
+from burn.plan.passes.fusion.few_rows import fuse_row_products
+from burn.plan.passes.fusion.layers import (
+    apply_to_any_rank,
+    form_linear_layers,
+    fuse_biases,
+)
+from burn.plan.passes.fusion.merging import merge_layers
+from burn.plan.passes.fusion.norms import fold_norms
+from burn.plan.passes.fusion.permutes import delay_permutes
+from burn.plan.passes.fusion.scales import fold_scales
 from burn.plan.passes.graph import FLOAT32
 from burn.plan.plan_ir import Segment
 
@@ -27,21 +31,21 @@ if TYPE_CHECKING:
 
 #: Passes in execution order, run once for each dtype.
 DEVICE_PASSES: tuple[Pass, ...] = (
-    constants_first,
-    as_layers,
-    with_biases,
-    of_any_rank,
-    without_norms,
-    with_late_permutes,
-    with_scales,
-    with_attention,
-    with_caches,
+    hoist_constants,
+    form_linear_layers,
+    fuse_biases,
+    apply_to_any_rank,
+    fold_norms,
+    delay_permutes,
+    fold_scales,
+    fuse_attention,
+    fuse_caches,
     without_dead,
-    partial(merged, most=inf),
-    with_endings,
-    with_few_rows,
+    partial(merge_layers, most=inf),
+    fuse_epilogues,
+    fuse_row_products,
     without_dead,
-    constants_first,
+    hoist_constants,
     without_dead,
 )
 #: Half types first: their patterns include float32 operations between casts.
@@ -57,6 +61,6 @@ def device_segment(plan: "Plan", abilities: Abilities | None = None) -> Segment:
     for dtype in DTYPES:
         root = run_passes(root, plan.inputs, DEVICE_PASSES, dtype)
     if abilities is not None:
-        chains = partial(in_elements, abilities=abilities)
+        chains = partial(fuse_elementwise, abilities=abilities)
         root = run_passes(root, plan.inputs, (chains, without_dead))
     return root

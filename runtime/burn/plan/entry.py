@@ -74,10 +74,10 @@ def _calibrated(
     """Return an int8 function that is calibrated with the ranges observed on
     the samples.
     """
-    from burn.plan.calibration import arguments_of, compared
+    from burn.plan.calibration import compare_outputs, sample_arguments
     from burn.plan.passes.precision.calibrated import Calibrated, Observing, Ranges
 
-    samples = [arguments_of(sample) for sample in given]
+    samples = [sample_arguments(sample) for sample in given]
     ranges = Ranges()
     observing = Compiled(function, "int8", (Observing(ranges),), observed=True)
     watch: Callable[..., R] = observing
@@ -87,5 +87,5 @@ def _calibrated(
         raise ValueError(f"the function cannot be calibrated: {'; '.join(why)}")
     lowering: tuple[Pass, ...] = (Calibrated(ranges), *PRECISIONS["int8"])
     compiled = Compiled(function, "int8", lowering, **options)
-    compiled.accuracy = compared(compiled, samples, expected)
+    compiled.accuracy = compare_outputs(compiled, samples, expected)
     return compiled

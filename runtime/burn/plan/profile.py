@@ -70,9 +70,7 @@ class Profile:
 
     @property
     def by_engine(self) -> dict[str, float]:
-        """Return the milliseconds of each engine, slowest first; names are joined by
-        +.
-        """
+        """Return the milliseconds by engine, slowest first; ``+`` joins names."""
         totals: dict[str, float] = {}
         for row in self.by_time:
             name = " + ".join(row.engines)
@@ -283,8 +281,7 @@ def profile_calls(
     measured_call: Callable[[], Any],
     notes: Callable[[], list[str]],
 ) -> Profile:
-    """Return the profile of ``measured_call`` in blocks of runs that alternate with
-    those of ``call``.
+    """Return the profile of ``measured_call``, in blocks that alternate with ``call``.
 
     Raises:
         ValueError: no step was timed; ``notes`` are part of the message.

@@ -76,7 +76,7 @@ class Recorder(Backend):
             yield
 
     def new(self, tensor: Tensor) -> Tensor:
-        """Return a recorded tensor in a new place."""
+        """Return a recorded tensor in a new slot."""
         self.count += 1
         return Tensor(RecordedValue(self.count - 1, tensor), self)
 
@@ -97,9 +97,7 @@ class Recorder(Backend):
         return _on_top(current, held)
 
     def write(self, box: Box, value: Tensor) -> Tensor:
-        """Record that ``box`` is set at the end of the plan, and return its current
-        value.
-        """
+        """Record that the plan sets ``box`` at its end; return its current value."""
         held, inner = box.held(), innermost(value)
         if inner.backend is not self:
             inner = self._kept(self.device.import_tensor(inner))
@@ -219,9 +217,7 @@ class Recorder(Backend):
 
 
 def _slot(arg: Any) -> Any:
-    """Return ``arg`` for a step: a slot for a recorded value, an array for a
-    constant.
-    """
+    """Return ``arg`` for a step: slots for recorded values, arrays for constants."""
     if type(arg) is not Tensor:
         return arg
     return Slot(arg.data.place) if type(arg.data) is RecordedValue else arg

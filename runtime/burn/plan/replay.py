@@ -79,9 +79,7 @@ def bound_step(
     device: ArrayBackend,
     kernel: Callable[..., Any] | None = None,
 ) -> Callable[[Values], None]:
-    """Return ``step`` as a function of the values of a plan, with an optional
-    ``kernel``.
-    """
+    """Return ``step`` as a function of a plan's values, by ``kernel`` if given."""
     if isinstance(step, Read):
         return _reading(step)
     kernel = kernel or step.primitive.kernel_for(device)

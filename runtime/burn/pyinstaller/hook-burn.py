@@ -1,7 +1,7 @@
-"""What PyInstaller adds to a program that imports ``burn``.
+"""The files that PyInstaller adds to a program that imports ``burn``.
 
-It is oneDNN's library, and modules that no statement imports: those of its kernels, and
-the replacements of names that an error message tells.
+They are oneDNN's library, and modules that no statement imports: those of its kernels,
+and the suggestions of names in error messages.
 """
 
 from itertools import islice

@@ -197,9 +197,7 @@ def _magic(head: bytes) -> Foreign | None:
 
 
 def _zip(head: bytes) -> Foreign | None:
-    """Return the kind of a zip file, from the names and content of its first
-    entries.
-    """
+    """Return the kind of a zip file, from the names and content of first entries."""
     if not head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return None
     first = head[30 : 30 + int.from_bytes(head[26:28], "little")]

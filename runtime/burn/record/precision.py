@@ -22,9 +22,7 @@ PRECISIONS: dict[Precision, tuple[DType, DType]] = {
 
 
 def at_precision(dtype: DType, precision: Precision) -> DType:
-    """Return ``dtype`` at a precision: floats and integers change, other kinds do
-    not.
-    """
+    """Return ``dtype`` at a precision; only floats and integers change."""
     floating, integer = PRECISIONS[precision]
     if dtypes.is_float(dtype):
         return floating

@@ -17,7 +17,7 @@ from burn.record.errors import MOST_SHOWN, RecordError, check_values, joined, sh
 from burn.record.files import MAX_HEADER
 from burn.record.reader import Record, open_record
 
-#: What the name of an index ends in, after that of the record.
+#: The ending of an index's name, after the name of the record.
 _INDEX = ".index.json"
 _WEIGHT_MAP = "expected the index of a sharded model, with a weight_map"
 

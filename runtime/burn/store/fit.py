@@ -15,7 +15,7 @@ from burn.store.tensors import InMemory, StoredTensor, is_changeable, laid_out
 from burn.tensor import Tensor, from_numpy
 
 
-def described(dtype: DType, shape: tuple[int, ...]) -> str:
+def type_text(dtype: DType, shape: tuple[int, ...]) -> str:
     """Return a description such as ``float32[3, 4]``."""
     return f"{name_of(dtype)}{list(shape)}"
 
@@ -71,7 +71,7 @@ def fit(
     for key, box in boxes.items():
         if key in offered:
             continue
-        detail = described(box.dtype, box.shape)
+        detail = type_text(box.dtype, box.shape)
         if box in first:
             result.rows.append(Row("applied", key, f"{detail}, tied to {first[box]}"))
         elif not selected(key):
@@ -87,7 +87,7 @@ def _stranger(key: str, tensor: StoredTensor, boxes: Mapping[str, Box]) -> Row:
     norm, _, leaf = key.rpartition("num_batches_tracked")
     if not leaf and f"{norm}running_mean" in boxes:
         return Row("skipped", key, "a count that no result depends on")
-    return Row("unexpected", key, described(tensor.dtype, tensor.shape))
+    return Row("unexpected", key, type_text(tensor.dtype, tensor.shape))
 
 
 def _place(
@@ -99,10 +99,10 @@ def _place(
     convert: bool,
 ) -> None:
     """Add a row for ``key``, and its value if it fits and is the first for its box."""
-    got = described(tensor.dtype, tensor.shape)
+    got = type_text(tensor.dtype, tensor.shape)
     wrong = _mismatch(box, tensor, convert)
     if wrong is not None:
-        expected = described(box.dtype, box.shape)
+        expected = type_text(box.dtype, box.shape)
         result.rows.append(Row(wrong, key, f"expected {expected}, got {got}"))
         return
     try:
@@ -119,7 +119,7 @@ def _place(
         return
     more = f" from {name_of(tensor.dtype)}" if tensor.dtype != box.dtype else ""
     tied = f", tied to {first_key}" if first_key != key else ""
-    detail = f"{described(box.dtype, box.shape)}{more}{tied}"
+    detail = f"{type_text(box.dtype, box.shape)}{more}{tied}"
     result.rows.append(Row("applied", key, detail))
 
 

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 
 
 def keys_in_burn(module: Module) -> dict[str, tuple[str, bool]]:
-    """Return Burn's key of every key that differs, and whether its matrix is
-    transposed.
-    """
+    """Return Burn's key where it differs, and whether the matrix is transposed."""
     keys = {}
     for path, part in module.modules():
         start = f"{path}." if path else ""

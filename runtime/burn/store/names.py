@@ -10,16 +10,14 @@ Rule: TypeAlias = tuple[re.Pattern[str], str]
 _MOST_PARTS = 100
 
 
-def renamed(key: str, rules: Iterable[Rule]) -> str:
-    """Return ``key`` after each rule in turn, applied to the result of the one
-    before.
-    """
+def rename(key: str, rules: Iterable[Rule]) -> str:
+    """Return ``key`` after each rule in turn, applied to the previous result."""
     for pattern, replacement in rules:
         key = pattern.sub(replacement, key)
     return key
 
 
-def renumbered(keys: Collection[str], wanted: Collection[str]) -> dict[str, str]:
+def renumber(keys: Collection[str], wanted: Collection[str]) -> dict[str, str]:
     """Map keys to keys in which the numbers below every prefix are consecutive.
 
     PyTorch also counts functions in an ``nn.Sequential``: its layers have the keys 0, 2

@@ -123,7 +123,5 @@ class Report:
 
 
 def plain(key: str) -> str:
-    """Return the key, with characters escaped that a terminal would interpret or
-    hide.
-    """
+    """Return the key, with characters escaped that a terminal interprets or hides."""
     return key if key.isascii() and key.isprintable() else ascii(key)

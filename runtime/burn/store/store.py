@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 from burn.record import Precision, record_bytes
 from burn.record.errors import RecordError, joined, shown
 from burn.store.files import BytesOrigin, FileOrigin
-from burn.store.fit import described, fit
+from burn.store.fit import fit, type_text
 from burn.store.layout import from_burn, to_burn
-from burn.store.names import Rule, renamed, renumbered
+from burn.store.names import Rule, rename, renumber
 from burn.store.report import Report, Row
 from burn.store.tensors import Content, InMemory, StoredTensor
 
@@ -107,9 +107,7 @@ class Store:
 
     @classmethod
     def from_bytes(cls, data: bytes, format_name: str = "bin") -> Self:
-        """Return the store of a record in memory. All formats but ``bin`` are
-        detected.
-        """
+        """Return the store of a record in memory; ``bin`` is not detected."""
         return cls(BytesOrigin(data, format_name))
 
     @classmethod
@@ -134,38 +132,29 @@ class Store:
         return self._wanting(frozenset(keys).__contains__)
 
     def with_predicate(self, *wanted: Predicate) -> Self:
-        """Return a store that selects keys for which one of the functions returns
-        true.
-        """
+        """Return a store that selects keys for which some function returns true."""
         return self._wanting(*wanted)
 
     def _wanting(self, *filters: Predicate) -> Self:
         return replace(self, filters=(*self.filters, *filters))
 
     def allow_partial(self, allowed: bool = True) -> Self:
-        """Return a store that loads matching keys, and reports the rest without an
-        error.
-        """
+        """Return a store that loads matching keys, and only reports the others."""
         return replace(self, is_partial=allowed)
 
     def convert_dtypes(self, wanted: bool = True) -> Self:
-        """Return a store that converts between float dtypes and between integer
-        dtypes.
-        """
+        """Return a store that converts between floats, and between integers."""
         return replace(self, is_converting=wanted)
 
     def map_indices_contiguous(self, wanted: bool = True) -> Self:
-        """Return a store that renumbers the layers of an ``nn.Sequential``
-        consecutively.
+        """Return a store that renumbers layers of ``nn.Sequential`` consecutively.
 
         Numbers that the module also has are unchanged.
         """
         return replace(self, is_renumbering=wanted)
 
     def in_burn_layout(self, wanted: bool = True) -> Self:
-        """Return a store that uses the keys and layouts of Burn instead of
-        PyTorch's.
-        """
+        """Return a store with the keys and layouts of Burn instead of PyTorch's."""
         return replace(self, is_in_burn_layout=wanted)
 
     def with_metadata(self, key: str, value: str) -> Self:
@@ -173,8 +162,7 @@ class Store:
         return replace(self, about={**self.about, key: value})
 
     def with_precision(self, precision: Precision | None) -> Self:
-        """Return a store that writes all floats in one dtype and all integers in
-        another.
+        """Return a store that writes all floats in one dtype, all integers in another.
 
         ``full`` is float32 and int32, ``half`` float16 and int16, ``double`` float64
         and int64. The record is marked accordingly, and converted back when it is
@@ -223,8 +211,7 @@ class Store:
         return record_bytes(format_name, arrays, self.about, precision=self.precision)
 
     def collected(self, module: Module) -> Mapping[str, StoredTensor]:
-        """Return the selected tensors of ``module`` by their new keys, as ``save``
-        writes them.
+        """Return the tensors of ``module`` that ``save`` writes, by their new keys.
 
         Raises:
             RecordError: two keys have the same new name.
@@ -239,7 +226,7 @@ class Store:
         if self.is_in_burn_layout:
             tensors = to_burn(tensors, module)
         result, twice = _by_new_key(
-            tensors, {k: renamed(k, self.rules) for k in tensors}
+            tensors, {k: rename(k, self.rules) for k in tensors}
         )
         if twice:
             raise RecordError(joined([f"{shown(k)}: {why}" for k, why in twice]))
@@ -252,12 +239,10 @@ class Store:
     def _offered(
         self, content: Content, module: Module, boxes: Iterable[str]
     ) -> tuple[Mapping[str, StoredTensor], list[Row]]:
-        """Return the file's tensors by module keys, and report rows of the excluded
-        ones.
-        """
-        keys = {name: renamed(name, self.rules) for name in content.tensors}
+        """Return the file's tensors by module keys; report rows of excluded ones."""
+        keys = {name: rename(name, self.rules) for name in content.tensors}
         if self.is_renumbering:
-            closed = renumbered(tuple(keys.values()), tuple(boxes))
+            closed = renumber(tuple(keys.values()), tuple(boxes))
             keys = {name: closed[key] for name, key in keys.items()}
         offered, twice = _by_new_key(content.tensors, keys)
         rows = [Row("clash", key, why) for key, why in twice if self.wants(key)]
@@ -283,7 +268,7 @@ def _by_new_key(
         if names.setdefault(key, name) == name:
             result[key] = tensor
         else:
-            description = described(tensor.dtype, tensor.shape)
+            description = type_text(tensor.dtype, tensor.shape)
             both = f"{shown(names[key])} and {shown(name)}"
             twice.append((key, f"{description}, renamed from both {both}"))
     return result, twice

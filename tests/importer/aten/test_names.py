@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from burn_import.frontends.torch_export.aten import COMPLEX, RULES
-from burn_import.frontends.torch_export.unsupported import UNSUPPORTED, refusal
+from burn_import.frontends.torch_export.unsupported import UNSUPPORTED, refusal_reason
 from tests.importer.aten import families, page
 
 #: The Core ATen operators, and others in PyTorch's exports of layers and functions;
@@ -32,10 +32,10 @@ def test_what_has_a_rule_is_not_called_unsupported() -> None:
 
 
 def test_refusals_say_what_was_expected() -> None:
-    assert refusal("aten.frobnicate.default") == "this operator is not supported"
-    assert "matrix decomposition" in refusal("aten.linalg_eig.default")
+    assert refusal_reason("aten.frobnicate.default") == "this operator is not supported"
+    assert "matrix decomposition" in refusal_reason("aten.linalg_eig.default")
     expected = "expected an overload among Scalar, Tensor, got out"
-    assert refusal("aten.eq.out") == expected
+    assert refusal_reason("aten.eq.out") == expected
 
 
 def test_cases_call_what_has_a_rule() -> None:

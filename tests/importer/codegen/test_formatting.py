@@ -2,7 +2,7 @@
 
 import pytest
 
-from burn_import.codegen.module.formatting import format_emitted, formatted
+from burn_import.codegen.module.formatting import format_emitted, format_source
 
 HEAD = '"""Net: x -> y."""\n\nfrom burn import Tensor, nn, ops\n\n\n'
 CLASS = 'class Net(nn.Module):\n    """A network."""\n\n'
@@ -32,23 +32,23 @@ CHECKS = (
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_statements(statement: str) -> None:
     text = f"{HEAD}{CLASS}{CALL}        {statement}\n"
-    assert format_emitted(text) == formatted(text) != text
+    assert format_emitted(text) == format_source(text) != text
 
 
 @pytest.mark.parametrize("rows", CHECKS)
 def test_the_decorator_of_input_types(rows: str) -> None:
     decorator = f"    @nn.check_inputs(\n        {rows}\n    )\n"
     text = f"{HEAD}{CLASS}{decorator}{CALL}        return x\n"
-    assert format_emitted(text) == formatted(text) != text
+    assert format_emitted(text) == format_source(text) != text
 
 
 @pytest.mark.parametrize("doc", ["a " * 50, " a", "a ", "\\a", '"b" a'])
 def test_docstrings(doc: str) -> None:
     text = f'{HEAD}class Net(nn.Module):\n    """{doc}"""\n\n{CALL}        return x\n'
-    assert format_emitted(text) == formatted(text)
+    assert format_emitted(text) == format_source(text)
 
 
 def test_surplus_lines_between_classes() -> None:
     part = f"{CLASS}    def __init__(self) -> None:\n        super().__init__()\n\n"
     text = f"{HEAD}{part}\n\n{part.replace('Net', 'Other')}"
-    assert format_emitted(text) == formatted(text) != text
+    assert format_emitted(text) == format_source(text) != text

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from burn_import.passes import OPTIONAL_PASSES, PASSES, simplify
-from burn_import.rewriting.arrays import held
+from burn_import.rewriting.arrays import allocated_bytes
 from burn_import.rewriting.graphs import common_scope, rename
 from burn_ir import Graph, RawGraph, RawModel, RawNode, build
 from burn_ir.dim import symbol
@@ -190,9 +190,9 @@ def test_two_weights_have_no_one_source() -> None:
 
 def test_memory_held() -> None:
     array = np.zeros((4, 5), np.float32)
-    assert held(array, []) == 80
-    assert held(array.T, [array]) == 0
-    assert held(np.broadcast_to(array[:1], (1000, 5)), []) == 20
+    assert allocated_bytes(array, []) == 80
+    assert allocated_bytes(array.T, [array]) == 0
+    assert allocated_bytes(np.broadcast_to(array[:1], (1000, 5)), []) == 20
 
 
 def test_a_body_takes_a_value_once_and_no_constants() -> None:

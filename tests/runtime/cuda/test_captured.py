@@ -8,7 +8,7 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.cuda.kernels.products.einsum import contracted
+from burn.backend.cuda.kernels.products.einsum import contract_pair
 from burn.ops.matmul import explicit
 from tests.runtime.onednn import normal
 
@@ -31,7 +31,7 @@ def test_sums_are_products(equation: str) -> None:
     terms = equation.partition("->")[0].split(",")
     xs = [operand(term, seed) for seed, term in enumerate(terms)]
     labels, result = explicit(equation, [x.ndim for x in xs])
-    actual = contracted(xs, labels, result, np.matmul)
+    actual = contract_pair(xs, labels, result, np.matmul)
     assert actual is not None
     expected = np.einsum(equation, *xs)
     assert actual.shape == expected.shape
@@ -45,7 +45,7 @@ def test_sums_are_products(equation: str) -> None:
 def test_sums_that_are_no_products(equation: str, shapes: Any) -> None:
     xs = [np.asarray(normal(*shape)) for shape in shapes]
     labels, result = explicit(equation, [x.ndim for x in xs])
-    assert contracted(xs, labels, result, np.matmul) is None
+    assert contract_pair(xs, labels, result, np.matmul) is None
 
 
 def conv(padding: Any, groups: int = 1) -> Callable[..., Any]:

@@ -10,7 +10,7 @@ import pytest
 import burn
 from burn.backend import disk_cache, set_kernel_cache
 from burn.backend.cuda import choices
-from burn.backend.cuda.choices import chosen, read_choice, write_choice
+from burn.backend.cuda.choices import choice_of, read_choice, write_choice
 from burn.backend.cuda.kernels.convolution import (
     cudnn_graphs,
     depthwise,
@@ -57,7 +57,7 @@ def number(answer: int, count: int = 4) -> tuple[int, bool]:
         measured.append(answer)
         return answer
 
-    return chosen(0, KEY, count, choose), bool(measured)
+    return choice_of(0, KEY, count, choose), bool(measured)
 
 
 @pytest.mark.usefixtures("folder")

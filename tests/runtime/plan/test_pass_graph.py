@@ -20,7 +20,7 @@ def without_last(steps: Steps, graph: Graph) -> Steps:
 
 
 def with_unused_step(steps: Steps, graph: Graph) -> Steps:
-    graph.made(ops.relu, (Slot(0),), (3,))
+    graph.new_step(ops.relu, (Slot(0),), (3,))
     return steps
 
 

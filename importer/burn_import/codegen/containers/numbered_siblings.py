@@ -138,7 +138,7 @@ def move_calls(block: Block, siblings: Sequence[Siblings]) -> None:
     ]
 
 
-def looped(
+def find_looped_lists(
     block: Block, containers: Containers, siblings: Sequence[Siblings]
 ) -> list[Siblings]:
     """Return the one-line lists whose members are called by loops or chains only."""

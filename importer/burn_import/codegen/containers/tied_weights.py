@@ -125,7 +125,7 @@ def _is_named(entry: Entry, graph: Graph) -> bool:
     return ".".join(entry.key) == original(graph, entry.constant)
 
 
-def untied(entries: Iterable[Entry], ties: Sequence[Tie]) -> list[Entry]:
+def unique_entries(entries: Iterable[Entry], ties: Sequence[Tie]) -> list[Entry]:
     """Return the entries that a record stores: each array once."""
     tied = {tie.key for tie in ties}
     return [entry for entry in entries if entry.key not in tied]

@@ -47,19 +47,19 @@ class _Operands:
 
 def shape_of(statement: Statement) -> Shape | None:
     """Return the comparison shape of a statement; None if it has blocks."""
-    found = _Operands()
+    operands = _Operands()
     count = len(statement.targets)
     if isinstance(statement, ModuleCall):
-        key: Hashable = (count, _frozen(statement.args, found))
-        leaves, numbers = tuple(found.leaves), tuple(found.numbers)
+        key: Hashable = (count, _frozen(statement.args, operands))
+        leaves, numbers = tuple(operands.leaves), tuple(operands.numbers)
         if statement.visit:  # a visit does not step through its list
             return Shape((key, statement.path), leaves, (), numbers)
         return Shape(key, leaves, statement.path, numbers)
     if isinstance(statement, Apply):
-        static = tuple((k, _frozen(v, found)) for k, v in statement.static.items())
-        args = _frozen(statement.args, found, is_index(statement))
+        static = tuple((k, _frozen(v, operands)) for k, v in statement.static.items())
+        args = _frozen(statement.args, operands, is_index(statement))
         key = (id(statement.primitive), count, args, static)
-        return Shape(key, tuple(found.leaves), (), tuple(found.numbers))
+        return Shape(key, tuple(operands.leaves), (), tuple(operands.numbers))
     return None
 
 
@@ -68,38 +68,42 @@ def is_index(statement: Apply) -> bool:
     return statement.primitive is ops.getitem
 
 
-def _frozen(value: Any, found: _Operands, indexed: bool = False) -> Hashable:
+def _frozen(value: Any, operands: _Operands, indexed: bool = False) -> Hashable:
     """Return a hashable key of ``value``; add tensors and indices to ``found``."""
     if isinstance(value, Tensor):
         number = integer_in(value.data)
         if number is not None:
-            found.numbers.append(number)
+            operands.numbers.append(number)
             return _NUMBER, str(value.data.dtype), value.data.shape
         written = _written(value.data)
         if written is None:
-            found.leaves.append(value)
+            operands.leaves.append(value)
             return _LEAF
         return written
     if isinstance(value, list | tuple):
         kind = "list" if isinstance(value, list) else "tuple"
-        return kind, tuple(_frozen(item, found, indexed) for item in value)
+        return kind, tuple(_frozen(item, operands, indexed) for item in value)
     if isinstance(value, slice):
-        return "slice", _frozen_slice(value, found, indexed)
+        return "slice", _frozen_slice(value, operands, indexed)
     if indexed and type(value) is int:
-        found.numbers.append(value)
+        operands.numbers.append(value)
         return _NUMBER
     if isinstance(value, Hashable):
         return type(value).__name__, repr(value) if _is_float(value) else value
     return type(value).__name__, repr(value)
 
 
-def _frozen_slice(value: slice, found: _Operands, indexed: bool) -> Hashable:
+def _frozen_slice(value: slice, operands: _Operands, indexed: bool) -> Hashable:
     """Return the keys of the parts of a slice; ``[:3]`` is ``[0:3]``."""
     start = value.start
     if indexed and start is None and value.step is None and type(value.stop) is int:
         start = 0
-    step = _frozen(value.step, found)
-    return _frozen(start, found, indexed), _frozen(value.stop, found, indexed), step
+    step = _frozen(value.step, operands)
+    return (
+        _frozen(start, operands, indexed),
+        _frozen(value.stop, operands, indexed),
+        step,
+    )
 
 
 def integer_in(symbol: Symbol) -> int | None:
@@ -185,8 +189,8 @@ class _Filling:
             if not isinstance(other, Poly):
                 return value
             contents = np.full(value.data.shape, other, object)
-            known = value.data.type.with_known(contents)
-            return Tensor(Symbol(known), value.backend)
+            type_ = value.data.type.with_known(contents)
+            return Tensor(Symbol(type_), value.backend)
         return next(self.leaves) if _written(value.data) is None else value
 
     def number(self, value: int) -> Dim:

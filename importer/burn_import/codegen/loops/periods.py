@@ -128,13 +128,13 @@ def _crossing_values(steps: Steps, start: int, period: int) -> list[int]:
     for at in range(start, min(start + 2 * period, len(steps.shapes))):
         shape = steps.shapes[at]
         for leaf in shape.leaves if shape is not None else ():
-            made, index = _source(steps, leaf.data)
-            if start <= made < start + period:
-                last_reads[made, index] = at
+            producer, index = _source(steps, leaf.data)
+            if start <= producer < start + period:
+                last_reads[producer, index] = at
     changes = [0] * (3 * period + 1)
-    for (made, _), at in last_reads.items():
-        changes[made - start + 1] += 1
-        changes[min(at, made + period) - start + 1] -= 1
+    for (producer, _), at in last_reads.items():
+        changes[producer - start + 1] += 1
+        changes[min(at, producer + period) - start + 1] -= 1
     totals = list(accumulate(changes))
     counts = [0] * period
     for offset, total in enumerate(totals):

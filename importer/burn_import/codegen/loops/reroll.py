@@ -16,9 +16,9 @@ from burn_import.codegen.loops.demand_order import order_by_demand
 from burn_import.codegen.loops.equal_steps import Steps
 from burn_import.codegen.loops.new_axes import join_new_axes
 from burn_import.codegen.loops.periods import find_rounds, first_round
-from burn_import.codegen.loops.rerolled_loop import Common, Rolled, rolled
+from burn_import.codegen.loops.rerolled_loop import Common, Rolled, rerolled_forms
 from burn_import.codegen.loops.schedules import schedules
-from burn_import.codegen.loops.sequential_calls import chain_up
+from burn_import.codegen.loops.sequential_calls import chain_calls
 from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.extents import Extents, MissingExtent
@@ -31,7 +31,7 @@ LEAST_STATEMENTS, LEAST_SAVING = 6, 12
 LEAST_CALLS, LEAST_SAVING_OF_CALLS = 3, 3
 
 
-def roll_up(
+def reroll_loops(
     trace: FunctionTrace, containers: Containers, nouns: dict[str, str]
 ) -> None:
     """Replace equal steps over lists of modules by loops, also inside loops.
@@ -58,7 +58,7 @@ class _Rolls:
             if path in self.containers.growing or not self.containers.is_list(path):
                 continue
             own = block is self.trace.body and not self.containers.is_uniform(path)
-            if own and chain_up(block, path, self.containers):
+            if own and chain_calls(block, path, self.containers):
                 continue
             while self.rolls(block, path):
                 pass
@@ -97,7 +97,7 @@ class _Rolls:
         """Yield loops over rounds of statements in their order."""
         for run in find_rounds(steps):
             context = (steps.shapes, self.containers, self.common)
-            yield from rolled(steps.statements, results, run, *context)
+            yield from rerolled_forms(steps.statements, results, run, *context)
 
     def limit(self, block: Block, outer: Members) -> None:
         """Clear the counts of inner lists that vary between members of ``outer``."""
@@ -138,7 +138,7 @@ class _Rolls:
             steps = Steps(statements, self.containers)
             for run in steps.runs(path):
                 context = (steps.shapes, self.containers, self.common)
-                loops = rolled(statements, block.results, run, *context)
+                loops = rerolled_forms(statements, block.results, run, *context)
                 yield from (one for one in loops if one.saving >= 0)
 
     def written(self) -> bool:

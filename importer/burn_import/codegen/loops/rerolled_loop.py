@@ -74,7 +74,7 @@ class Rolled:
     saving: int
 
 
-def rolled(
+def rerolled_forms(
     statements: Sequence[Statement],
     results: Sequence[Any],
     run: Run,

@@ -12,7 +12,7 @@ from burn_import.tracing.trace import Block, ModuleCall
 from burn_ir.containers import python_type
 
 
-def chain_up(block: Block, path: Path, containers: Containers) -> bool:
+def chain_calls(block: Block, path: Path, containers: Containers) -> bool:
     """Merge the calls of all members of a list into one call; return if possible.
 
     Each member must take the result of the previous one, which nothing else reads.

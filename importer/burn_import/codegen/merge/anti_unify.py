@@ -24,10 +24,10 @@ from burn_import.codegen.merge.expression_slots import (
     items_of,
     makers,
     may_be_given,
-    padded,
+    pad_arguments,
 )
 from burn_import.codegen.merge.extent_rows import check_extents, implied_extent
-from burn_import.codegen.merge.list_calls import ONLY, alike
+from burn_import.codegen.merge.list_calls import ONLY, unify_list_calls
 from burn_import.codegen.merge.optional_operators import (
     optional_operator,
     residuals,
@@ -254,7 +254,7 @@ class Comparison:
         if number in self.union.operators:
             raise DifferError  # for another reader some bodies lack the statement
         self.common.add(number)
-        others, is_list = alike([statement for _, statement in producers])
+        others, is_list = unify_list_calls([statement for _, statement in producers])
         if is_list and isinstance(number, int):
             self.union.lists.add(number)
         outs = {s.targets.index(t) for s, t in zip(others, symbols, strict=True)}
@@ -308,7 +308,7 @@ class Comparison:
         names = dict.fromkeys(name for call in calls for name in call.static)
         usual = {p.name: p.default for p in parameters(primitive)}
         length = max(len(call.args) for call in calls)
-        args = [padded(primitive, call.args, length) for call in calls]
+        args = [pad_arguments(primitive, call.args, length) for call in calls]
         for position, values in enumerate(zip(*args, strict=True)):
             self.operand(values, (number, position))
         self.union.implied.update(implied_extent(number, calls))

@@ -177,8 +177,8 @@ def _block(
     if not fields and not is_single(inside):
         raise DifferError
     changes_rank = check_types(symbols[0], main, _is_reshape(run, operand_path))
-    place = (int(run.makers[0][last][0]), chain[-1])
-    return OptionalBlock(block_name(inside), place, having, fields, changes_rank)
+    position = (int(run.makers[0][last][0]), chain[-1])
+    return OptionalBlock(block_name(inside), position, having, fields, changes_rank)
 
 
 def _fields(

@@ -82,7 +82,7 @@ def constructor(
     """
     run = _Plan(columns, taken)
     run.constructor.texts = [""] * len(columns)
-    # What only some classes have may equal what all have.
+    # Columns of some classes come last: they may equal a parameter of all classes.
     order = sorted(range(len(columns)), key=lambda at: _rank(columns[at]))
     for at in order:
         text = run.text(columns[at])

@@ -107,7 +107,7 @@ def makers(block: Block) -> dict[Symbol, tuple[int | str, Statement]]:
     }
 
 
-def padded(
+def pad_arguments(
     primitive: Primitive[..., Any], args: tuple[Any, ...], length: int
 ) -> list[Any]:
     """Return ``args`` extended by default values to ``length``."""

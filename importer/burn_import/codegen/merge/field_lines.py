@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from burn_import.codegen.merge.constructor_parameters import Constructor
 from burn_import.codegen.merge.init_fields import Field, slot_number
-from burn_import.tracing.unparse import unparsed
+from burn_import.tracing.unparse import unparse_expression
 
 #: Functions that make an attribute, with its type.
 _BOXES = {"nn.buffer": "nn.Buffer", "nn.parameter": "nn.Parameter"}
@@ -26,7 +26,7 @@ def field_lines(
     for one in fields:
         source = _Slots(constructor.texts).visit(ast.parse(one.text, mode="eval").body)
         if all(one.having):
-            yield f"self.{one.name} = {unparsed(source)}"
+            yield f"self.{one.name} = {unparse_expression(source)}"
             continue
         condition = ast.parse(constructor.conditions[one.name], mode="eval").body
         if one.name in absent:
@@ -34,12 +34,12 @@ def field_lines(
         elif _is_call(source, "nn.ModuleList"):
             items = ast.IfExp(condition, source.args[0], ast.List([], ast.Load()))
             source.args = [items]
-            yield f"self.{one.name} = {unparsed(source)}"
+            yield f"self.{one.name} = {unparse_expression(source)}"
             continue
         else:
             kind, default = _type(source), "nn.Identity"
         other = ast.parse(default + "()" * (default != "None"), mode="eval").body
-        value = unparsed(ast.IfExp(condition, source, other))
+        value = unparse_expression(ast.IfExp(condition, source, other))
         yield f"self.{one.name}: {kind} | {default} = ({value})"
 
 
@@ -54,7 +54,7 @@ def with_annotation(line: str) -> str:
     if not isinstance(value, ast.IfExp) or not isinstance(value.body, ast.Call):
         return line
     default = ast.unparse(value.orelse).removesuffix("()")
-    return f"{head}: {_type(value.body)} | {default} = ({unparsed(value)})"
+    return f"{head}: {_type(value.body)} | {default} = ({unparse_expression(value)})"
 
 
 class _Slots(ast.NodeTransformer):

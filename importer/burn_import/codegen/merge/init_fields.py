@@ -12,7 +12,7 @@ from typing import Any
 
 from burn import nn
 from burn_import.codegen.merge.expression_slots import MISSING, DifferError
-from burn_import.tracing.unparse import unparsed
+from burn_import.tracing.unparse import unparse_expression
 
 #: Modules that only hold others, whose arguments are no numbers of their own.
 HOLDERS = frozenset(
@@ -79,7 +79,7 @@ def unite_fields(
         having = tuple(name in fields for fields in assignments)
         run.field, run.having = name, having
         nodes = [fields[name] for fields in assignments if name in fields]
-        united.append(Field(name, unparsed(run.same(nodes)), having))
+        united.append(Field(name, unparse_expression(run.same(nodes)), having))
     return united
 
 

@@ -97,7 +97,7 @@ def _is(operand: Any, value: Symbol) -> bool:
     return isinstance(operand, Tensor) and operand.data is value
 
 
-def alike(statements: Sequence[Statement]) -> tuple[list[Statement], bool]:
+def unify_list_calls(statements: Sequence[Statement]) -> tuple[list[Statement], bool]:
     """Return statements in the form of the first, if all call one list.
 
     The flag is set if the first calls the only member of a list that is longer in

@@ -109,7 +109,7 @@ class Draft:
         """The class name without its disambiguating suffix."""
         return stem(self.part.class_name)
 
-    def may_be(self, other: Draft) -> bool:
+    def may_merge_with(self, other: Draft) -> bool:
         """Return whether two classes are candidates: by name, fields or outline."""
         alike = (
             len(self.text.fields) >= TELLING and self.text.fields == other.text.fields
@@ -139,7 +139,9 @@ class Draft:
     def outline(self) -> tuple[object, ...]:
         """A key that is equal for classes that differ only in numbers."""
         names = tuple(_NUMBER.sub("0", line) for line in self.text.fields)
-        plain = tuple(_NUMBER.sub("0", line) for line in bare(self.text.plain))
+        plain = tuple(
+            _NUMBER.sub("0", line) for line in without_comments(self.text.plain)
+        )
         return names, plain
 
 
@@ -201,7 +203,7 @@ def find_families(
     for draft in drafts:
         for group in list(_candidates(groups, draft)):
             members = group.members if isinstance(group, Family) else group
-            merged = family([*members, draft], families)
+            merged = merge_family([*members, draft], families)
             if merged is not None:
                 groups[groups.index(group)] = merged
                 break
@@ -220,7 +222,7 @@ def _candidates(
     for group in groups:
         members = group.members if isinstance(group, Family) else group
         first = members[0]
-        if first.part.path and any(m.may_be(draft) for m in members):
+        if first.part.path and any(m.may_merge_with(draft) for m in members):
             candidates.append(group)
     candidates.sort(key=lambda group: draft.stem not in _stems(group))
     yield from candidates[:MOST_COMPARED]
@@ -231,7 +233,7 @@ def _stems(group: list[Draft] | Family) -> set[str]:
     return {member.stem for member in members}
 
 
-def family(drafts: Sequence[Draft], families: Families) -> Family | None:
+def merge_family(drafts: Sequence[Draft], families: Families) -> Family | None:
     """Return the drafts merged to one class, or None."""
     members = sorted(drafts, key=lambda draft: (-len(draft.body.fields), -draft.size))
     if len({(draft.text.result, draft.text.plain[0]) for draft in drafts}) > 1:
@@ -271,12 +273,12 @@ def _united(
     if blocks and len(init.parameters) > MOST_WITH_BLOCKS:
         return None
     optional = {one.name for one in fields if not all(one.having)}
-    if optional - union.optional - unread(members[0].body, optional):
+    if optional - union.optional - unread_fields(members[0].body, optional):
         return None
     return Family(members, union, fields, init, numerals, rolled, flattened)
 
 
-def unread(body: Body, fields: set[str]) -> set[str]:
+def unread_fields(body: Body, fields: set[str]) -> set[str]:
     """Return those of ``fields`` that the body neither calls nor reads."""
     called = {
         statement.path[0]
@@ -310,7 +312,7 @@ def common_names(names: Sequence[str]) -> Iterator[str]:
         yield word
 
 
-def word_of(family: Family, stem: str) -> str:
+def class_word(family: Family, stem: str) -> str:
     """Return ``stem``; for a single letter, ``Conv`` or ``Block``."""
     if len(stem) > 1:
         return stem
@@ -332,7 +334,7 @@ def without_numbers(name: str) -> str:
     return re.sub(r"(?:V?\d+)+$", "", name)
 
 
-def bare(lines: Sequence[str]) -> list[str]:
+def without_comments(lines: Sequence[str]) -> list[str]:
     """Return ``lines`` without comments."""
     return [kept for line in lines if (kept := _COMMENT.sub("", line)).strip()]
 
@@ -354,8 +356,8 @@ def levels(tree: Tree) -> list[list[ModuleNode]]:
     stems: dict[str, set[str]] = {}
     for name, inner in held.items():
         stems.setdefault(stem(name), set()).update(map(stem, inner))
-    by_name = heights(held)
-    by_stem = heights(stems)
+    by_name = class_heights(held)
+    by_stem = class_heights(stems)
     rank = {name: by_stem[stem(name)] for name in held}
     if any(rank[inner] >= rank[name] for name in held for inner in held[name]):
         rank = by_name
@@ -365,7 +367,7 @@ def levels(tree: Tree) -> list[list[ModuleNode]]:
     return [by_level[level] for level in sorted(by_level)]
 
 
-def heights(held: dict[str, set[str]]) -> dict[str, int]:
+def class_heights(held: dict[str, set[str]]) -> dict[str, int]:
     """Return the number of levels of classes below each class, itself included."""
     levels: dict[str, int] = {}
 

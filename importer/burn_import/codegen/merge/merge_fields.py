@@ -14,10 +14,10 @@ from burn_import.codegen.merge.field_lines import with_annotation
 from burn_import.codegen.merge.init_fields import Column, slot, unite_fields
 from burn_import.codegen.merge.merge_classes import (
     Families,
-    heights,
+    class_heights,
     without_numbers,
 )
-from burn_import.tracing.unparse import unparsed
+from burn_import.tracing.unparse import unparse_expression
 
 _CLASS = re.compile(r"(?<![\w.])([A-Z]\w*)\(\)")
 
@@ -50,7 +50,7 @@ class Shared:
 
         def with_new_calls(line: str) -> str:
             calls = _CLASS.sub(lambda match: self.families.call(match[1]), line)
-            return with_annotation(listed(calls))
+            return with_annotation(as_module_lists(calls))
 
         return replace(
             text,
@@ -73,8 +73,8 @@ class Shared:
         rows = [*self.rows(name), text.fields]
         columns: list[Column] = []
         try:
-            known = self.families
-            fields = unite_fields(rows, known.labels, columns, known.guards)
+            families = self.families
+            fields = unite_fields(rows, families.labels, columns, families.guards)
             init = constructor(columns, fields)
         except DifferError:
             return False
@@ -98,11 +98,11 @@ class Shared:
         return [self.own[member] for member in self.members[name]]
 
 
-def listed(line: str) -> str:
+def as_module_lists(line: str) -> str:
     """Return ``line`` with tuples of one class as ``nn.ModuleList``."""
     if "nn.ModuleTuple(" not in line:
         return line
-    return unparsed(_Lists().visit(ast.parse(line)))
+    return unparse_expression(_Lists().visit(ast.parse(line)))
 
 
 class _Lists(ast.NodeTransformer):
@@ -123,11 +123,11 @@ class _Lists(ast.NodeTransformer):
 def share(
     texts: Sequence[ClassText],
     holders_only: bool = False,
-    known: Families | None = None,
+    previous: Families | None = None,
 ) -> Shared:
     """Return the merged classes of ``texts``, merging from the inside out.
 
-    ``known`` has the constructor parameters that classes already have.
+    ``previous`` has the constructor parameters that classes already have.
     """
     held = {
         text.name: {
@@ -136,10 +136,10 @@ def share(
         for text in texts
     }
     inner_classes = {name: inner & set(held) for name, inner in held.items()}
-    rank = heights(inner_classes)
+    rank = class_heights(inner_classes)
     families = Families()
-    if known is not None:
-        families = Families(labels={**known.labels}, guards={**known.guards})
+    if previous is not None:
+        families = Families(labels={**previous.labels}, guards={**previous.guards})
     shared = Shared(holders_only, families=families)
     for level in sorted(set(rank.values())):
         shared.settle([text for text in texts if rank[text.name] == level])

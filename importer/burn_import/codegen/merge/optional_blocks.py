@@ -115,7 +115,7 @@ def block_statements(block: Block, number: int, main: Symbol) -> list[int]:
 
 
 def is_single(statements: Sequence[Statement]) -> bool:
-    """Return whether one operator is what a block is there for."""
+    """Return whether a block consists of one operator, besides views."""
     names = [s.primitive.name for s in statements if isinstance(s, Apply)]
     return sum(name not in LAYOUTS for name in names) == 1
 
@@ -172,10 +172,10 @@ def make_blocks(
         last = statements[number]
         assert isinstance(last, Apply | ModuleCall)
         (target,) = last.targets
-        made = Symbol(target.type, target.name)
-        last.targets = [made]
+        result = Symbol(target.type, target.name)
+        last.targets = [result]
         inside = [statements[at] for at in insides[number]]
-        then = Block(inside, [Tensor(made, mains[number].backend)])
+        then = Block(inside, [Tensor(result, mains[number].backend)])
         if block.changes_rank and target.type is not None:
             target.type = target.type.with_shape(None)
         orelse = Block([], [mains[number]])

@@ -90,10 +90,10 @@ def _numbers(statement: Apply) -> tuple[object, ...] | None:
     numbers: list[object] = []
     for operand in operands:
         if isinstance(operand, Tensor):
-            known = operand.data.known
-            if operand.data.constant or known is None:
+            contents = operand.data.known
+            if operand.data.constant or contents is None:
                 return None
-            operand = (str(known.dtype), known.tolist())
+            operand = (str(contents.dtype), contents.tolist())
         numbers.append(operand)
     return tuple(numbers)
 
@@ -110,8 +110,8 @@ def _sum(
             for statement, has, own in zip(statements, having, given, strict=True)
         )
         if all(
-            (place is not None) is has
-            for place, has in zip(places, having, strict=True)
+            (position is not None) is has
+            for position, has in zip(places, having, strict=True)
         ):
             return OptionalOperator("residual", main, having, places)
     return None
@@ -146,8 +146,8 @@ def residuals(
             row
             for row in parameters
             if all(
-                own in (None, place)
-                for own, place in zip(operator.residual, row, strict=True)
+                own in (None, position)
+                for own, position in zip(operator.residual, row, strict=True)
             )
         ]
         if not rows or None in rows[0]:
@@ -166,8 +166,8 @@ def make_optional(
         assert isinstance(call, Apply)
         (target,) = call.targets
         main = call.args[operator.main]
-        made = Symbol(target.type, target.name)
-        run = Apply(call.primitive, call.args, call.static, [made])
-        then = Block([run], [Tensor(made, main.backend)])
+        result = Symbol(target.type, target.name)
+        run = Apply(call.primitive, call.args, call.static, [result])
+        then = Block([run], [Tensor(result, main.backend)])
         condition = GivenInt(1, flags[number])
         statements[number] = Choice(condition, then, Block([], [main]), [target])

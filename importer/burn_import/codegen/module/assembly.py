@@ -11,17 +11,21 @@ from burn_import.codegen.merge.merge_classes import (
     Draft,
     Families,
     Family,
-    bare,
+    class_word,
     common_names,
     find_families,
     levels,
-    word_of,
+    without_comments,
 )
 from burn_import.codegen.merge.merge_fields import share
 from burn_import.codegen.module.classes import ClassWriter, part_doc
+from burn_import.codegen.module.distinctive_names import distinctive_names, with_names
 from burn_import.codegen.module.local_functions import as_functions
-from burn_import.codegen.module.telling_names import telling_names, with_names
-from burn_import.codegen.naming.function_names import Nouns, named, parameter_names
+from burn_import.codegen.naming.function_names import (
+    Nouns,
+    names_of_nouns,
+    parameter_names,
+)
 from burn_import.codegen.printing.target import BURN, Target
 from burn_import.internal import located
 from burn_import.structure import ModuleNode, Tree
@@ -40,10 +44,10 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
     for level in levels(tree):
         run.settle(level)
     texts = list(run.ordered())
-    shared = share(texts, holders_only=True, known=run.families)
+    shared = share(texts, holders_only=True, previous=run.families)
     merged = [shared.texts[text.name] for text in texts if text.name in shared.texts]
     functions = {part.class_name for part in tree.classes if part.function}
-    names = telling_names([one for one in merged if one.name not in functions])
+    names = distinctive_names([one for one in merged if one.name not in functions])
     for part in tree.parts:
         part.class_name = names.get(part.class_name, part.class_name)
     return as_functions(with_names(merged, names), functions)
@@ -93,7 +97,7 @@ class _Assembly:
         own = [part.class_name for part in parts]
         name = next(d.part.class_name for d in drafts if d.part.class_name in own)
         stems = {draft.stem for draft in family.members}
-        names = common_names(own) if len(stems) > 1 else [word_of(family, *stems)]
+        names = common_names(own) if len(stems) > 1 else [class_word(family, *stems)]
         free = [one for one in names if one not in self.holders.names]
         if free:
             name = self.holders.names.unique(free[0])
@@ -104,12 +108,12 @@ class _Assembly:
         )
         family.register(name, self.families)
         doc = part_doc(parts[0], self.tree.instances(own), not family.open_shapes)
-        text = writer.write(named(given), [], "", doc)
+        text = writer.write(names_of_nouns(given), [], "", doc)
         text.name = name
         text.fields = family.lines()
         text.constructor = family.constructor.signature
         if family.open_shapes:
-            text.body = bare(text.body)
+            text.body = without_comments(text.body)
         self.texts[name] = text
         self.names.update(dict.fromkeys(own, name))
 

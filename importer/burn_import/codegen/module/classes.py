@@ -12,21 +12,21 @@ from burn_import.codegen.class_text import ClassText, MethodText
 from burn_import.codegen.containers.containers import Containers, Holders
 from burn_import.codegen.containers.numbered_siblings import (
     Siblings,
-    looped,
+    find_looped_lists,
     move_calls,
     moved_modules,
     numbered_siblings,
     siblings_in,
 )
 from burn_import.codegen.containers.stored_arrays import StoredArrays
-from burn_import.codegen.loops.reroll import roll_up
+from burn_import.codegen.loops.reroll import reroll_loops
 from burn_import.codegen.merge.flattened_axes import as_reshapes
 from burn_import.codegen.merge.merge_classes import Families, Family
 from burn_import.codegen.merge.patching import Arrangement, patch, reorder_arguments
 from burn_import.codegen.merge.unified_body import Body
-from burn_import.codegen.module.methods import Method, cut
-from burn_import.codegen.naming.function_names import constant_roles, named
-from burn_import.codegen.printing.stored_numbers import read_alike
+from burn_import.codegen.module.methods import Method, split_into_methods
+from burn_import.codegen.naming.function_names import constant_roles, names_of_nouns
+from burn_import.codegen.printing.stored_numbers import unify_number_reads
 from burn_import.codegen.printing.target import BURN, Target
 from burn_import.codegen.printing.writer import FunctionWriter
 from burn_import.codegen.trace.function import FunctionTrace, trace_part
@@ -82,7 +82,7 @@ class ClassWriter:
         self.stored = StoredArrays(part, self.containers, self.nouns, settled)
         defaults = filter(self.is_stored, self.optional.values())
         self.stored.reserve([*constant_roles(self.trace.body), *defaults])
-        roll_up(self.trace, self.containers, self.nouns)
+        reroll_loops(self.trace, self.containers, self.nouns)
         if family is not None and family.rolled:
             self.patch(self.trace, family)
         self.stored.roles = constant_roles(self.trace.body)
@@ -100,13 +100,13 @@ class ClassWriter:
         trace = self.traced()
         move_calls(trace.body, siblings)
         containers = Containers(moved_modules(modules, siblings), Holders(Namespace()))
-        roll_up(trace, containers, {})
-        return looped(trace.body, containers, siblings)
+        reroll_loops(trace, containers, {})
+        return find_looped_lists(trace.body, containers, siblings)
 
     def traced(self) -> FunctionTrace:
         """Return the body, with calls in the argument order of the merged classes."""
         trace = trace_part(self.part)
-        read_alike(trace, self.graph)
+        unify_number_reads(trace, self.graph)
         reorder_arguments(trace.body, self.arrangements())
         family = self.family
         if family is not None and not family.rolled:
@@ -170,7 +170,10 @@ class ClassWriter:
         writer = self.writer(self.trace, parameters, outputs, wrap)
         body = writer.write()
         used = Namespace(self.stored.names.names | MEMBERS)
-        methods = [self.method(method) for method in cut(self.trace, len(body), used)]
+        methods = [
+            self.method(method)
+            for method in split_into_methods(self.trace, len(body), used)
+        ]
         modules = writer.render.modules
         if methods:
             writer = self.writer(self.trace, parameters, outputs, wrap)
@@ -207,7 +210,7 @@ class ClassWriter:
     def method(self, method: Method) -> MethodText:
         """Return one piece of the body as a method."""
         given, results = method.trace.parameters, method.trace.body.results
-        names = named([self.nouns.get(symbol.name, "") for symbol in given])
+        names = names_of_nouns([self.nouns.get(symbol.name, "") for symbol in given])
         kinds = [python_type(symbol.type) for symbol in given]
         pairs = zip(names, kinds, strict=True)
         signature = "".join(f", {name}: {kind}" for name, kind in pairs)

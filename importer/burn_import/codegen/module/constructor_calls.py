@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.provenance.path_segments import Path
-from burn_import.tracing.unparse import unparsed
+from burn_import.tracing.unparse import unparse_expression
 
 #: Calls with more positional arguments get keywords, after the leading ones.
 MOST_POSITIONAL, LEADING = 3, 2
@@ -73,7 +73,7 @@ class Constructor:
 def _keep_equivalent(line: str, statement: ast.stmt) -> str:
     """Return ``line`` if it is equivalent to ``statement``, else new source."""
     is_same = ast.dump(ast.parse(line).body[0]) == ast.dump(statement)
-    return line if is_same else unparsed(statement)
+    return line if is_same else unparse_expression(statement)
 
 
 @dataclass(frozen=True)

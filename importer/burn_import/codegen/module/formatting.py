@@ -13,8 +13,8 @@ from functools import lru_cache
 
 #: Maximum width of a line.
 WIDTH = 88
-#: What black may rewrite in a line that is short enough: quotes, exponents, operators
-#: whose spaces depend on the operands, and redundant parentheses.
+#: Text that black may rewrite in a line that is short enough: quotes, exponents,
+#: operators whose spaces depend on the operands, and redundant parentheses.
 _UNSETTLED = re.compile(
     r"'|\d[eE]\+|\dE|\*\*|;|\\|\blambda\b|\[[^\]]*:|,\s*(?:[\])}=]|in\b)|return .*,$"
     r"|(?:\breturn|\bin|\bnot|\bdel|\bfor|\bif|\bwhile|=|\(|\bassert) ?\("
@@ -30,7 +30,7 @@ _IRREGULAR = re.compile(
 )
 
 
-def formatted(text: str) -> str:
+def format_source(text: str) -> str:
     """Return ``text`` formatted by black."""
     return _format(text, WIDTH)
 
@@ -41,11 +41,11 @@ def format_emitted(text: str) -> str:
 
     text = _SURPLUS.sub("\n\n\n", text.rstrip("\n") + "\n")
     if _IRREGULAR.search(text):
-        return formatted(text)
+        return format_source(text)
     try:
         return "\n".join(_format_lines(text.split("\n")))
     except InvalidInput:  # a line that is no statement of its own, such as an elif
-        return formatted(text)
+        return format_source(text)
 
 
 def _format_lines(lines: list[str]) -> Iterator[str]:

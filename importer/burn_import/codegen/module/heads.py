@@ -43,7 +43,7 @@ class Head:
         return bool(_HEADS & set(self.path)) or any(map(_SCORES.search, self.outputs))
 
 
-def heads(calls: ConstructorCalls, tree: Tree) -> Iterator[Head]:
+def variable_heads(calls: ConstructorCalls, tree: Tree) -> Iterator[Head]:
     """Yield the final layers whose output size can vary."""
     graph = tree.root.graph
     owners = {

@@ -31,7 +31,9 @@ class Method:
     trace: FunctionTrace
 
 
-def cut(trace: FunctionTrace, lines: int, taken: Namespace) -> list[Method]:
+def split_into_methods(
+    trace: FunctionTrace, lines: int, taken: Namespace
+) -> list[Method]:
     """Split the statements of ``trace`` into methods, which ``trace`` then calls.
 
     ``lines`` is the length of the unsplit body. Returns no methods if too many

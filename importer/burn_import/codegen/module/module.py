@@ -12,7 +12,7 @@ import numpy as np
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.tied_weights import (
     find_ties,
-    untied,
+    unique_entries,
     with_ties,
     without_repetitions,
 )
@@ -22,7 +22,7 @@ from burn_import.codegen.module.formatting import format_emitted
 from burn_import.codegen.module.input_checks import input_checks
 from burn_import.codegen.module.repeated_sequences import with_sequence_classes
 from burn_import.codegen.module.root_parameters import with_root_parameters
-from burn_import.codegen.module.sequential_model import opened
+from burn_import.codegen.module.sequential_model import promote_list
 from burn_import.codegen.naming.argument_order import order_boundaries
 from burn_import.codegen.naming.function_names import Nouns, parameter_names
 from burn_import.codegen.naming.record_names import (
@@ -119,10 +119,10 @@ def assemble(
     names = find_record_names(texts, entries, graph)
     texts = with_record_names(texts, names)
     texts = with_root_parameters(with_sequence_classes(texts), tree)
-    owned = untied(entries, ties)
+    owned = unique_entries(entries, ties)
     weights = [(key_of(e, names), graph.constants[e.constant]) for e in owned]
     if inside:
-        texts, weights = opened(texts, weights, inside)
+        texts, weights = promote_list(texts, weights, inside)
     return Assembly(tree, nouns, texts, weights, owned)
 
 
@@ -157,8 +157,8 @@ def module_text(
     values = {
         "title": _title(tree.root.class_name, inputs, outputs),
         "outputs": describe(graph, outputs, graph.results),
-        "notes": wrapped(notes),
-        "weights": counted(count),
+        "notes": wrap_sentences(notes),
+        "weights": count_text(count),
         "record": comment(record),
         "record_literal": literal(record),
         "imports": imports(texts, several, embeds=not record),
@@ -172,12 +172,12 @@ def module_text(
     return render(template, **values | more)
 
 
-def counted(count: int) -> str:
+def count_text(count: int) -> str:
     """Return a count as text: ``12 345 numbers``."""
     return f"{count:,} number{'s' * (count != 1)}".replace(",", " ")
 
 
-def wrapped(notes: Sequence[str]) -> list[str]:
+def wrap_sentences(notes: Sequence[str]) -> list[str]:
     """Return sentences as the lines of a paragraph."""
     text = " ".join(comment(note, _NOTE) for note in notes)
     return wrap(text, 84, break_long_words=False)  # do not break an escape sequence

@@ -17,7 +17,7 @@ from burn_import.codegen.merge.constructor_parameters import Constructor, constr
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.init_fields import Column, slot, unite_fields
 from burn_import.tracing.identifiers import Namespace, camel
-from burn_import.tracing.unparse import unparsed
+from burn_import.tracing.unparse import unparse_expression
 
 #: Minimum number and length of sequences that get a class.
 FEWEST, SHORTEST = 3, 3
@@ -57,7 +57,7 @@ def with_sequence_classes(texts: Sequence[ClassText]) -> list[ClassText]:
     if not classes:
         return list(texts)
     rewritten = [
-        replace(text, fields=[unparsed(statement) for statement in own])
+        replace(text, fields=[unparse_expression(statement) for statement in own])
         for text, own in zip(texts, statements, strict=True)
     ]
     return [*rewritten, *classes]
@@ -113,17 +113,16 @@ def _merged_class(uses: list[_Use], names: Namespace) -> list[ClassText]:
         return []
     name = names.unique(_name(steps.text, {use.attribute for use in uses}))
     for number, use in enumerate(uses):
-        made = ast.parse(init.call(name, number), mode="eval").body
-        assert isinstance(made, ast.Call)
+        call = ast.parse(init.call(name, number), mode="eval").body
+        assert isinstance(call, ast.Call)
         given: list[ast.expr] = [ast.Name(parameter, ast.Load()) for parameter in read]
-        use.call.func, use.call.keywords = made.func, made.keywords
-        use.call.args = [*given, *made.args]
+        use.call.func, use.call.keywords = call.func, call.keywords
+        use.call.args = [*given, *call.args]
     return [_class(name, steps.text, init, read)]
 
 
 def _read(steps: str, uses: list[_Use]) -> dict[str, str]:
-    """Return the parameters of the classes around that ``steps`` reads, with their
-    types.
+    """Return the parameters of enclosing classes that ``steps`` reads, with types.
 
     Raises:
         DifferError: a parameter has several types.

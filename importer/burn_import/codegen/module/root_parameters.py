@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.constructor_calls import ConstructorCalls, Slot
-from burn_import.codegen.module.heads import Head, heads, is_number_in
+from burn_import.codegen.module.heads import Head, is_number_in, variable_heads
 from burn_import.codegen.module.repeated_layers import Repeated, repeated_layers
 from burn_import.provenance.path_segments import Path
 from burn_import.structure import Tree
@@ -79,7 +79,7 @@ def _qualified_word(one: Repeated, lists: Sequence[Repeated]) -> str:
 
 def _classes(calls: ConstructorCalls, tree: Tree) -> Iterator[tuple[str, list[Slot]]]:
     """Yield the parameter for the number of classes and its slots, if unique."""
-    candidates = [head for head in heads(calls, tree) if head.has_classes]
+    candidates = [head for head in variable_heads(calls, tree) if head.has_classes]
     if len(candidates) == 1 and not _is_fixed(calls, candidates[0]):
         yield "classes", [candidates[0].slot]
 

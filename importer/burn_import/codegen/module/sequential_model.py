@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from burn_import.codegen.class_text import ClassText
-from burn_import.tracing.unparse import unparsed
+from burn_import.tracing.unparse import unparse_expression
 from burn_ir.types import Array
 
 Weights = list[tuple[str, Array]]
 
 
-def opened(
+def promote_list(
     texts: Sequence[ClassText], weights: Weights, inside: str
 ) -> tuple[list[ClassText], Weights]:
     """Return ``texts`` and ``weights`` with the list at ``inside`` as the model itself.
@@ -57,4 +57,4 @@ def _items(fields: Sequence[str], inside: str) -> str | None:
     if any(isinstance(item, ast.GeneratorExp) for item in items):
         generator = next(item for item in items if isinstance(item, ast.GeneratorExp))
         return f"*({ast.unparse(generator)[1:-1]})"
-    return ", ".join(unparsed(item) for item in items)
+    return ", ".join(unparse_expression(item) for item in items)

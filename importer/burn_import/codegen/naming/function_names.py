@@ -10,12 +10,16 @@ from typing import Any
 from burn.dtypes import is_float
 from burn.primitive import Primitive
 from burn_import.codegen.naming.short_names import short_names
-from burn_import.codegen.naming.value_names import find_nouns
+from burn_import.codegen.naming.value_names import infer_value_names
 from burn_import.codegen.naming.vocabulary import result_of
-from burn_import.codegen.printing.consumer_words import telling
+from burn_import.codegen.printing.consumer_words import specific_name
 from burn_import.codegen.printing.name_candidates import STREAMS
 from burn_import.codegen.trace.primitive_parameters import parameters
-from burn_import.provenance.exporter_names import chosen, is_leftover, is_stream
+from burn_import.provenance.exporter_names import (
+    custom_identifier,
+    is_leftover,
+    is_stream,
+)
 from burn_import.structure import Instruction, ModuleNode, SubmoduleCall, Tree
 from burn_import.structure.module_tree import IfCall, calls_of
 from burn_import.tracing.identifiers import Namespace, argument, identifier, snake
@@ -96,7 +100,7 @@ def _constant_role(primitive: Primitive[..., Any], position: int) -> str:
     role = POSITION_ROLES.get((primitive.name, position), role)
     names = [parameter.name for parameter in parameters(primitive)]
     own = names[min(position, len(names) - 1)] if names else ""
-    return role or telling(own) or "constant"
+    return role or specific_name(own) or "constant"
 
 
 class Nouns:
@@ -104,7 +108,7 @@ class Nouns:
 
     def __init__(self, tree: Tree) -> None:
         graph = tree.root.graph
-        self.values = find_nouns(tree)
+        self.values = infer_value_names(tree)
         self.tree = tree
         #: Names of the model's results.
         self.outputs = output_names(graph, self.values)
@@ -273,10 +277,12 @@ def parameter_names(part: ModuleNode, nouns: dict[str, str]) -> list[str]:
     if not part.path:
         return [names.unique(argument(name)) for name in part.inputs]
     words = input_roles(part)
-    return named([nouns.get(name) or words.get(name, "") for name in part.inputs])
+    return names_of_nouns(
+        [nouns.get(name) or words.get(name, "") for name in part.inputs]
+    )
 
 
-def named(nouns: Sequence[str]) -> list[str]:
+def names_of_nouns(nouns: Sequence[str]) -> list[str]:
     """Return parameter names for ``nouns``; those without one are ``x``, then ``y``."""
     names = Namespace()
     streams = iter(STREAMS)
@@ -288,7 +294,7 @@ def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
 
     Outputs with generated names and equal nouns are numbered.
     """
-    own = [chosen(name) and snake(name, "output") for name in graph.results]
+    own = [custom_identifier(name) and snake(name, "output") for name in graph.results]
     inputs = {argument(name) for name in graph.given}
     candidates = []
     for name, author_name in zip(graph.results, own, strict=True):

@@ -25,7 +25,7 @@ from burn_import.codegen.naming.vocabulary import (
     keeps_noun,
     result_of,
 )
-from burn_import.provenance.exporter_names import authored, chosen
+from burn_import.provenance.exporter_names import authored, custom_identifier
 from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.state_owners import states_of
 from burn_import.tracing.identifiers import argument, snake
@@ -37,7 +37,7 @@ HIDDEN = -1e4
 DEEPEST = 12
 
 
-def find_nouns(tree: Tree) -> dict[str, str]:
+def infer_value_names(tree: Tree) -> dict[str, str]:
     """Return the noun of every value with one, by the value's name."""
     run = _Finder(tree)
     for node in run.nodes:
@@ -93,7 +93,9 @@ class _Finder:
                         {inner: self.from_producer.get(outer or "", "")}
                     )
             else:
-                self.written.update({name: chosen(name) for name in body.inputs})
+                self.written.update(
+                    {name: custom_identifier(name) for name in body.inputs}
+                )
 
     def mixed(self, node: Node, kind: str) -> str:
         """Return the only model input that a mask computation depends on, else ""."""

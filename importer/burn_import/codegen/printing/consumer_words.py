@@ -96,8 +96,8 @@ def parameter_name(call: Apply, symbol: Symbol) -> str:
     names = [parameter.name for parameter in parameters(call.primitive)]
     for position, operand in enumerate(call.args[: len(names)]):
         if isinstance(operand, Tensor) and operand.data is symbol:
-            return telling(names[position])
-    return next((telling(n) for n, v in static_tensors(call) if v is symbol), "")
+            return specific_name(names[position])
+    return next((specific_name(n) for n, v in static_tensors(call) if v is symbol), "")
 
 
 def static_tensors(call: Apply) -> Iterator[tuple[str, Symbol]]:
@@ -107,7 +107,7 @@ def static_tensors(call: Apply) -> Iterator[tuple[str, Symbol]]:
             yield name, operand.data
 
 
-def telling(parameter: str) -> str:
+def specific_name(parameter: str) -> str:
     """Return ``parameter`` unless it is a generic name, else ""."""
     return parameter if len(parameter) > 1 and parameter not in VAGUE_PARAMETERS else ""
 

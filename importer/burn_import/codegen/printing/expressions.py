@@ -21,7 +21,7 @@ from burn_import.tracing.expression import (
     Expression,
     atom,
     merge,
-    negated,
+    negate,
 )
 from burn_import.tracing.scalar_operands import (
     fill_number,
@@ -107,7 +107,7 @@ class Renderer(OperandRenderer):
             return atom("None")
         if deciding and name == "logical_not" and first.data in self.python:
             self.python.add(call.targets[0])
-            return negated(self.data(first), ordered=True)
+            return negate(self.data(first), ordered=True)
         if deciding and name == "has_element":
             self.python.add(call.targets[0])
             value = self.data(first)
@@ -188,11 +188,11 @@ class Renderer(OperandRenderer):
             if position > last and arg.text == default(declared, position):
                 keyword = True
                 continue
-            known = declared[position] if position < len(declared) else None
+            parameter = declared[position] if position < len(declared) else None
             plain = isinstance(call.args[position], int | None) and position > last
-            plain = plain and not (known and known.annotation is Array)  # an operand
+            plain = plain and not (parameter and parameter.annotation is Array)
             keyword = keyword or (plain and not positional)
-            name = known.name if known else ""
+            name = parameter.name if parameter else ""
             texts.append(f"{name}={arg.text}" if keyword else arg.text)
         for name, value in call.static.items():
             if not same_default(declared, name, value):

@@ -228,7 +228,7 @@ def _role(statement: Statement, words: Mapping[str, str]) -> str:
     return words.get(statement.primitive.name, "")
 
 
-def nested(names: list[str], statement: Statement) -> list[str]:
+def tuple_names(names: list[str], statement: Statement) -> list[str]:
     """Return ``names`` with parentheses for a tuple result: ``y, (h, c)``."""
     places = getattr(statement, "results", None) or range(len(names))
     targets = []

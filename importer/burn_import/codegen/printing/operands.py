@@ -22,7 +22,7 @@ from burn_import.tracing.scalar_operands import (
     is_list,
     is_listable,
     is_text,
-    nested,
+    nested_lists,
     number_in,
 )
 from burn_import.tracing.trace import Symbol
@@ -132,7 +132,7 @@ class OperandRenderer(BurnSource):
         """Return a tensor of known integers and dimensions, built at its use."""
         assert symbol.type is not None and symbol.known is not None, symbol.name
         self.modules |= {"ops", "burn"}
-        values = self.host(nested(symbol.known))
+        values = self.host(nested_lists(symbol.known))
         return self.filled(symbol.known, values, dtype or symbol.type.dtype)
 
     def host(self, arg: Any) -> Expression:

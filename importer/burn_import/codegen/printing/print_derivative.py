@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import identifier
-from burn_import.tracing.statements import held
+from burn_import.tracing.statements import outer_symbols
 from burn_import.tracing.trace import Derivation
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def write_derivation(writer: LineWriter, statement: Derivation, indent: int) -> None:
     """Write the function and the call, through ``writer``."""
-    outside = held(statement)
+    outside = outer_symbols(statement)
     args = [writer.render.data(arg) for arg in statement.args]
     live = dict(writer.live)
     candidate = identifier(statement.name, "function")

@@ -168,10 +168,10 @@ def _side(writer: LineWriter, block: Block) -> Expression | None:
         return None
     if len(first.targets) != 1 or first.targets[0] is not result.data:
         return None
-    return None if several(first) else writer.render.statement(first)
+    return None if is_always_tuple(first) else writer.render.statement(first)
 
 
-def several(statement: Statement) -> bool:
+def is_always_tuple(statement: Statement) -> bool:
     """Return whether the right-hand side is a tuple whatever its length."""
     primitive = getattr(statement, "primitive", None)
     return primitive is not None and primitive.outputs != 1

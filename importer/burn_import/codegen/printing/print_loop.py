@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from burn import Tensor
 from burn_import.codegen.printing.name_candidates import noun_of
-from burn_import.tracing.expression import ATOM, Expression, merge, negated
+from burn_import.tracing.expression import ATOM, Expression, merge, negate
 from burn_import.tracing.identifiers import singular, snake
-from burn_import.tracing.statements import block_reads, held, mentions
+from burn_import.tracing.statements import block_reads, mentions, outer_symbols
 from burn_import.tracing.trace import Members, Repetition, Symbol
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ EMPTY = Expression("[]")
 
 def write_loop(writer: LineWriter, loop: Repetition, indent: int) -> None:
     """Write a loop, its initial assignments and its results."""
-    outside = held(loop)
+    outside = outer_symbols(loop)
     trips = None if loop.trips is None else writer.render.host(loop.trips)
     names = _assign_initial_values(writer, loop, indent)
     lists = _lists(writer, loop, indent)
@@ -229,7 +229,7 @@ def _write_body(
         writer, names, following, _unaliased_lists(writer, loop, names), indent
     )
     if going is not None:
-        writer.line(f"if {negated(going, ordered).text}:", indent)
+        writer.line(f"if {negate(going, ordered).text}:", indent)
         writer.line("break", indent + 1)
     if len(writer.lines) == start:
         writer.line("pass", indent)

@@ -25,7 +25,7 @@ from burn_import.tracing.trace import Apply, Block, Statement, Symbol, blocks_of
 from burn_ir.graph import Graph
 
 
-def read_alike(trace: FunctionTrace, graph: Graph) -> None:
+def unify_number_reads(trace: FunctionTrace, graph: Graph) -> None:
     """Forget the contents of parameters that are numbers only in some places.
 
     Views of one stored array are treated as one.

@@ -13,11 +13,11 @@ from burn_import.codegen.printing.long_lines import in_one_line
 from burn_import.codegen.printing.name_candidates import (
     STREAMS,
     name_candidates,
-    nested,
     noun_of,
+    tuple_names,
 )
 from burn_import.codegen.printing.print_derivative import write_derivation
-from burn_import.codegen.printing.print_if import WIDTH, several, write_choice
+from burn_import.codegen.printing.print_if import WIDTH, is_always_tuple, write_choice
 from burn_import.codegen.printing.print_loop import write_loop
 from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.tracing.expression import Expression
@@ -204,7 +204,7 @@ class FunctionWriter:
 
     def defer(self, statement: Statement, expression: Expression) -> bool:
         """Keep an expression for its reader, and return whether it is inlined there."""
-        if len(statement.targets) > 1 or several(statement):
+        if len(statement.targets) > 1 or is_always_tuple(statement):
             return False
         (target,) = statement.targets
         if self.inlines(target, expression):
@@ -222,8 +222,8 @@ class FunctionWriter:
             self.render.pending.pop(target, None)
         self.spend(expression)
         names = [self.target(t, statement, expression) for t in statement.targets]
-        comma = "," if len(names) == 1 and several(statement) else ""
-        text = f"{', '.join(nested(names, statement))}{comma} = {expression.text}"
+        comma = "," if len(names) == 1 and is_always_tuple(statement) else ""
+        text = f"{', '.join(tuple_names(names, statement))}{comma} = {expression.text}"
         read = [s for s in statement.targets if s in self.render.names]
         self.line(text, indent, self.comment(read or statement.targets, expression))
         for target in statement.targets:

@@ -13,7 +13,7 @@ from burn_import.codegen.torch.tensor_methods import TENSOR_METHODS
 from burn_ir.errors import UnsupportedModel
 
 
-def authored(texts: Sequence[ClassText]) -> list[ClassText]:
+def with_authored_names(texts: Sequence[ClassText]) -> list[ClassText]:
     """Return ``texts`` with the attribute names of the keys: ``_conv`` for ``conv``.
 
     An attribute has one name in the whole module.

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.classes import describe
-from burn_import.codegen.module.formatting import formatted
+from burn_import.codegen.module.formatting import format_source
 from burn_import.codegen.module.module import (
     Assembly,
     Source,
@@ -20,7 +20,7 @@ from burn_import.codegen.module.module import (
 from burn_import.codegen.naming.function_names import parameter_names
 from burn_import.codegen.printing.target import Target
 from burn_import.codegen.torch import forms  # noqa: F401 registers the forms
-from burn_import.codegen.torch.authored_names import authored
+from burn_import.codegen.torch.authored_names import with_authored_names
 from burn_import.codegen.torch.helpers import helpers, with_calls
 from burn_import.codegen.torch.layers import (
     MODULE_ATTRIBUTES,
@@ -29,7 +29,7 @@ from burn_import.codegen.torch.layers import (
 )
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.structure import Tree
-from burn_import.tracing.unparse import unparsed
+from burn_import.tracing.unparse import unparse_expression
 from burn_ir.errors import Problem, UnsupportedModel
 from burn_ir.graph import Graph
 from burn_ir.types import Array
@@ -67,7 +67,7 @@ def emit_torch(
         raise UnsupportedModel([*Listing.problems])
     skeleton = replace(parts, texts=[_without_body(text) for text in parts.texts])
     fields = module_text(skeleton, record, notes)
-    texts = [_translated(text) for text in authored(parts.texts)]
+    texts = [_translated(text) for text in with_authored_names(parts.texts)]
     used = set().union(*(text.modules for text in parts.texts))
     used |= {name for text in texts for name in _names(text)}
     transient = any("persistent=False" in line for t in texts for line in t.fields)
@@ -86,7 +86,7 @@ def emit_torch(
     body = module_text(parts, record, notes, template, imports=[], **values)
     text = module_text(parts, record, notes, template, imports=_imports(body), **values)
     name = tree.root.class_name
-    return Source(formatted(text), weights, name, tuple(notes), fields, own)
+    return Source(format_source(text), weights, name, tuple(notes), fields, own)
 
 
 def _without_body(text: ClassText) -> ClassText:
@@ -117,12 +117,12 @@ def _translated(text: ClassText) -> ClassText:
 def _statement(line: str, pairs: Collection[str] = ()) -> str:
     """Return a statement of ``__init__`` in PyTorch."""
     tree = Translator(pairs).visit(ast.parse(line))
-    return unparsed(ast.fix_missing_locations(tree))
+    return unparse_expression(ast.fix_missing_locations(tree))
 
 
 def _expression(text: str) -> str:
     tree = Translator().visit(ast.parse(text, mode="eval"))
-    return unparsed(ast.fix_missing_locations(tree))
+    return unparse_expression(ast.fix_missing_locations(tree))
 
 
 def _names(text: ClassText) -> Iterator[str]:

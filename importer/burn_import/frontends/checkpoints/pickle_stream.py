@@ -56,7 +56,7 @@ class Stream:
 
     def text(self, layout: struct.Struct) -> str:
         """Read counted UTF-8 text."""
-        return decoded(self.counted(layout))
+        return decode(self.counted(layout))
 
     def text_or_bytes(self, layout: struct.Struct) -> str | bytes:
         """Read a counted Python 2 string, which may be text or bytes."""
@@ -114,7 +114,7 @@ def _unescape(match: re.Match[bytes]) -> bytes:
     return escape if escape in (b"\\", b"'", b'"') else b"\\" + escape
 
 
-def decoded(part: memoryview | bytes) -> str:
+def decode(part: memoryview | bytes) -> str:
     """Return UTF-8 text, with lone surrogates as pickles allow.
 
     Raises:

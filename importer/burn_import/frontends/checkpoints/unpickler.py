@@ -16,7 +16,7 @@ from typing import TypeVar
 from burn_import.frontends.checkpoints.dict_keys import checked_key
 from burn_import.frontends.checkpoints.numpy_globals import Buildable
 from burn_import.frontends.checkpoints.pickle_globals import Context, call, make
-from burn_import.frontends.checkpoints.pickle_stream import Stream, decoded
+from burn_import.frontends.checkpoints.pickle_stream import Stream, decode
 from burn_import.frontends.checkpoints.pickle_values import (
     Global,
     Instance,
@@ -176,7 +176,7 @@ def _pop(m: Machine) -> None:
 
 
 def _global(m: Machine) -> None:
-    module, name = decoded(m.line()), decoded(m.line())
+    module, name = decode(m.line()), decode(m.line())
     m.stack.append(m.token(module, name))
 
 

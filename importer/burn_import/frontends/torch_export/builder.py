@@ -163,7 +163,7 @@ class Builder:
 
     def common(self, *operands: Operand) -> list[Value]:
         """Return the operands in the dtype that they promote to."""
-        dtype = promoted(operands)
+        dtype = promoted_dtype(operands)
         return [self.cast(x, dtype) for x in operands]
 
 
@@ -181,7 +181,7 @@ def literal_node(name: str, array: Array) -> RawNode:
     return RawNode("Constant", "", {"value": array}, (), (name,), name)
 
 
-def promoted(operands: Sequence[Operand]) -> DType:
+def promoted_dtype(operands: Sequence[Operand]) -> DType:
     """Return the dtype that operands promote to, by PyTorch's rules.
 
     Tensors with axes take precedence over those without, and these over numbers, unless

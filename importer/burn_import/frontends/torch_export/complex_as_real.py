@@ -64,7 +64,7 @@ def stored_array(array: Array) -> Array:
     return parts.reshape(*array.shape, 2)
 
 
-def paired(x: Value) -> Value:
+def to_pairs(x: Value) -> Value:
     """Return the pairs of a complex tensor as a real tensor."""
     if x.dtype not in _PARTS:
         return x
@@ -83,7 +83,7 @@ def viewed_as(x: Value, like: Value) -> Value:
     if is_complex(x) == is_complex(like):
         return x
     if is_complex(x):
-        return paired(x)
+        return to_pairs(x)
     dims = None if x.dims is None else x.dims[:-1]
     return replace(x, dtype=complex_dtype(x.dtype), dims=dims, layout=None)
 
@@ -94,13 +94,13 @@ def parts(g: Builder, x: Operand) -> tuple[Operand, Operand]:
         return x.real, x.imag
     if not isinstance(x, Value) or x.dtype not in _PARTS:
         return x, None
-    of, pairs = reals(g), paired(x)
+    of, pairs = reals(g), to_pairs(x)
     halves = [of.op("Gather", pairs, of.constant(i), axis=-1) for i in (0, 1)]
     a, b = (replace(part, dtype=pairs.dtype, dims=x.dims) for part in halves)
     return a, b
 
 
-def joined(g: Builder, real: Value, imag: Value) -> Value:
+def join_pairs(g: Builder, real: Value, imag: Value) -> Value:
     """Return the pairs of two parts of one shape."""
     of = reals(g)
     columns = [of.op("Unsqueeze", of.cast(x), [-1]) for x in (real, imag)]
@@ -114,7 +114,7 @@ def as_pairs(g: Builder, x: Operand) -> Value:
         number = complex(x or 0)
         return of.constant([number.real, number.imag], of.dtype)
     if x.dtype in _PARTS:
-        pairs = paired(x)
+        pairs = to_pairs(x)
         return replace(of.cast(pairs), dims=pairs.dims)
     column = of.op("Unsqueeze", of.cast(x), [-1])
     padded = of.op("Pad", column, [0, 1], None, [-1])

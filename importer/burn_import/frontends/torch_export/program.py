@@ -22,7 +22,7 @@ from burn_import.frontends.torch_export.memory_layout import Layout
 from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torch_export.rule_calls import (
     WITHOUT_EFFECT,
-    called,
+    call_rule,
     rule_of,
 )
 from burn_import.frontends.torch_export.schema import (
@@ -105,7 +105,7 @@ class Calls:
         if not target.startswith("aten."):  # Python functions have positional arguments
             args = [("", x) for key, x in args if key not in WITHOUT_EFFECT]
         start = len(frame.out.nodes)
-        values = operand = called(entry, builder, args)
+        values = operand = call_rule(entry, builder, args)
         self.bind(frame, results, values, target)
         values = self.rename(frame, results, values, start)
         if entry.views or _is_alias(entry, target, args, operand):
@@ -203,7 +203,7 @@ class Calls:
                 return
             word = old.name.rpartition(".")[2] or base
             whole = replace(g, name=word, results=[old])
-            result = called(rule_of(back[0], [old]), whole, list(back[1].items()))
+            result = call_rule(rule_of(back[0], [old]), whole, list(back[1].items()))
             frame.refresh(base, replace(old, name=result.name))
             name = base
 
@@ -213,7 +213,7 @@ class Calls:
             old = frame.values[first]
             g = Builder(frame.out, first, [self.typed(frame, first)])
             args = [("self", frame.values[base]), *rest]
-            value = called(rule_of(view, [old]), g, args)
+            value = call_rule(rule_of(view, [old]), g, args)
             frame.refresh(first, replace(old, name=value.name))
 
     def typed(self, frame: Frame, name: str) -> Value:

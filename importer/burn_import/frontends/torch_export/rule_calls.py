@@ -12,7 +12,7 @@ from burn_import.frontends.torch_export.aten import COMPLEX, RULES
 from burn_import.frontends.torch_export.builder import Builder
 from burn_import.frontends.torch_export.complex_as_real import is_complex
 from burn_import.frontends.torch_export.registry import Entry
-from burn_import.frontends.torch_export.unsupported import refusal
+from burn_import.frontends.torch_export.unsupported import refusal_reason
 from burn_ir import UnsupportedModel
 
 
@@ -29,10 +29,10 @@ def rule_of(target: str, values: Sequence[Any]) -> Entry:
     if target in RULES or target in COMPLEX:
         kinds = ("real", "complex") if with_pairs else ("complex", "real")
         raise UnsupportedModel("expected {} numbers, got {} ones".format(*kinds))
-    raise UnsupportedModel(refusal(target))
+    raise UnsupportedModel(refusal_reason(target))
 
 
-def called(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
+def call_rule(entry: Entry, builder: Builder, args: Sequence[tuple[str, Any]]) -> Any:
     """Return the result of a rule for a call.
 
     Raises:

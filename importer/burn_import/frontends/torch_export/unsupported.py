@@ -37,11 +37,11 @@ REASONS: Mapping[str, str] = {
 UNSUPPORTED: Mapping[str, str] = {
     target: reason for reason, targets in REASONS.items() for target in targets.split()
 }
-#: What ``torch.vmap`` does before and after the operators, in programs as exported.
+#: The prefix of the calls with which ``torch.vmap`` surrounds the operators.
 _STEPS_OF_TRANSFORMS = "torch._functorch."
 
 
-def refusal(target: str) -> str:
+def refusal_reason(target: str) -> str:
     """Return the reason why calls of a target are not supported."""
     if target in UNSUPPORTED:
         return f"this operator is not supported: {UNSUPPORTED[target]}"

@@ -149,7 +149,7 @@ class Expressions(Operators):
         """Return a constant of the archive, under a generic name."""
         if name not in self.constants:
             stored = self.archive.constant(name)
-            constant = self.modules.thing(stored, (), name.replace("c", "constant_"))
+            constant = self.modules.obj(stored, (), name.replace("c", "constant_"))
             self.constants[name] = wrapped_number(constant)
         return self.constants[name]
 
@@ -328,8 +328,8 @@ def _getattr(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> P
 def _is_instance(
     machine: Expressions, node: ast.Call, frame: Frame, name: str
 ) -> PyValue:
-    thing, kind = node.args
-    return is_instance(machine.evaluate(thing, frame), kind)
+    obj, kind = node.args
+    return is_instance(machine.evaluate(obj, frame), kind)
 
 
 _BUILTINS: Mapping[str, Callable[..., PyValue]] = {

@@ -88,7 +88,7 @@ class Modules:
             kind = plain_name(member.kind.path)
             classes = (*module.classes, kind)
             return Module(member, (*module.path, name), classes)
-        return self.thing(member, module.path, name)
+        return self.obj(member, module.path, name)
 
     def method(self, module: Module, name: str) -> Method:
         """Return a method of a module, bound to the module that it is called for.
@@ -102,18 +102,18 @@ class Modules:
         path = self.alike.other(".".join(module.path), int(number))
         return Method(replace(module, path=path) if path else module, name)
 
-    def set(self, module: Module, name: str, thing: PyValue) -> None:
+    def set(self, module: Module, name: str, obj: PyValue) -> None:
         """Set an attribute of a module, as the code does.
 
         A tensor that replaces a stored one is the stored one's value for the next call.
         """
         before = self._current(module, name)
         for key, held in self.states.items():
-            if held is before and isinstance(thing, TensorRef):
-                self.states[key] = thing
-        self.changed[id(module.instance), name] = thing
+            if held is before and isinstance(obj, TensorRef):
+                self.states[key] = obj
+        self.changed[id(module.instance), name] = obj
 
-    def thing(
+    def obj(
         self, value: Value, path: tuple[str, ...], name: str, depth: int = 0
     ) -> PyValue:
         """Return a value of the archive as an interpreter value.
@@ -138,10 +138,10 @@ class Modules:
         path = (*path, name)
         if isinstance(value, dict):
             return {
-                key: self.thing(item, path, str(key), depth + 1)
+                key: self.obj(item, path, str(key), depth + 1)
                 for key, item in value.items()
             }
-        items = (self.thing(x, path, str(i), depth + 1) for i, x in enumerate(value))
+        items = (self.obj(x, path, str(i), depth + 1) for i, x in enumerate(value))
         return tuple(items) if isinstance(value, tuple) else list(items)
 
     def tensor(self, tensor: Tensor, path: tuple[str, ...]) -> TensorRef:

@@ -16,7 +16,7 @@ from burn_import.frontends.torch_export.complex_as_real import (
     viewed_as,
 )
 from burn_import.frontends.torch_export.registry import Entry
-from burn_import.frontends.torch_export.rule_calls import called
+from burn_import.frontends.torch_export.rule_calls import call_rule
 from burn_import.frontends.torchscript.budget import Budget, Pool
 from burn_ir import InvalidModel, RawGraph, Type
 from burn_ir.build import IncrementalBuilder
@@ -81,7 +81,7 @@ class NodeWriter:
         begin = len(self.nodes.nodes)
         done = False
         try:
-            output = called(entry, builder, list(args.items()))
+            output = call_rule(entry, builder, list(args.items()))
             outputs = output if isinstance(output, tuple | list) else (output,)
             values = [self._value(builder, x) for x in outputs]
             self.finish(begin)

@@ -26,7 +26,7 @@ from burn_import.frontends.torchscript.values import (
     PyValue,
     TensorRef,
     Without,
-    described,
+    describe,
 )
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.dim import counting_unnamed
@@ -223,7 +223,7 @@ def _argument_value(
 
 
 def _outputs(
-    machine: Statements, thing: PyValue, path: tuple[Any, ...] = ()
+    machine: Statements, obj: PyValue, path: tuple[Any, ...] = ()
 ) -> Iterator[str]:
     """Yield the names of the tensors and numbers that ``forward`` returns, in order.
 
@@ -233,18 +233,18 @@ def _outputs(
         InvalidModel: it returns something else.
     """
     machine.budget.step()
-    if isinstance(thing, dict | list | tuple) and len(path) < _DEEPEST:
-        items = thing.items() if isinstance(thing, dict) else enumerate(thing)
+    if isinstance(obj, dict | list | tuple) and len(path) < _DEEPEST:
+        items = obj.items() if isinstance(obj, dict) else enumerate(obj)
         for key, item in items:
             yield from _outputs(machine, item, (*path, key))
-    elif isinstance(thing, TensorRef | Value | bool | int | float):
+    elif isinstance(obj, TensorRef | Value | bool | int | float):
         name = "_".join(map(str, path)) if any(map(_is_text, path)) else ""
-        value = machine.tensor(thing, Origin(name or "result")).value
+        value = machine.tensor(obj, Origin(name or "result")).value
         yield machine.writer.same(value, name) if name else value.name
-    elif isinstance(thing, Without):
-        raise UnsupportedModel(f"forward returns {described(thing)}")
-    elif thing is not None:
-        got = described(thing)
+    elif isinstance(obj, Without):
+        raise UnsupportedModel(f"forward returns {describe(obj)}")
+    elif obj is not None:
+        got = describe(obj)
         raise InvalidModel(f"expected forward to return tensors, got {got}")
 
 

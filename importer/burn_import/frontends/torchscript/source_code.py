@@ -92,7 +92,7 @@ def plain_name(kind: str) -> str:
     return kind.rpartition(".")[2]
 
 
-def parsed(file: str, text: str) -> ast.Module:
+def parse(file: str, text: str) -> ast.Module:
     """Return the statements of a file.
 
     Raises:
@@ -170,7 +170,7 @@ _NUMBERS = (int, float, complex)
 
 
 def _defined(file: str, text: str) -> Iterator[tuple[str, Function | Class]]:
-    for node in parsed(file, text).body:
+    for node in parse(file, text).body:
         if isinstance(node, ast.FunctionDef):
             yield node.name, Function(node, file)
         elif isinstance(node, ast.ClassDef):

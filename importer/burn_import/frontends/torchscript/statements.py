@@ -15,11 +15,11 @@ from burn_import.frontends.torchscript.context_managers import (
     check_context,
 )
 from burn_import.frontends.torchscript.control_flow.control import (
-    branched,
-    ended,
     returns_early,
+    write_if,
+    write_return,
 )
-from burn_import.frontends.torchscript.control_flow.loops import repeated
+from burn_import.frontends.torchscript.control_flow.loops import write_loop
 from burn_import.frontends.torchscript.expressions import Expressions, Frame
 from burn_import.frontends.torchscript.source_code import Code, Function, Rest
 from burn_import.frontends.torchscript.values import (
@@ -234,9 +234,9 @@ class Statements(Expressions):
         if isinstance(test, TensorRef):
             test = self.converted(bool, test, frame.origin("condition"))
         if isinstance(test, Value) and returns_early(node, frame):
-            return Returned(ended(self, node, frame, test))
+            return Returned(write_return(self, node, frame, test))
         if isinstance(test, Value):
-            branched(self, node, frame, test)
+            write_if(self, node, frame, test)
             return None
         if isinstance(test, Without):
             raise UnsupportedModel("a condition that has no value")
@@ -261,11 +261,11 @@ class Statements(Expressions):
                 raise UnsupportedModel(
                     "a loop whose first index is known only at run time"
                 )
-            repeated(self, node, frame, ends[0])
+            write_loop(self, node, frame, ends[0])
             return None
         rounds = range(*ends)
         if len(rounds) > _MOST_ROUNDS and len(ends) == 1:
-            repeated(self, node, frame, ends[0])
+            write_loop(self, node, frame, ends[0])
             return None
         for number in rounds:
             frame.names[node.target.id] = number
@@ -284,7 +284,7 @@ class Statements(Expressions):
             if isinstance(test, TensorRef):
                 test = self.converted(bool, test, frame.origin("condition"))
             if isinstance(test, Value):
-                repeated(self, node, frame, None)
+                write_loop(self, node, frame, None)
                 return None
             if isinstance(test, Without):
                 raise UnsupportedModel("a loop whose condition is not known")

@@ -173,11 +173,11 @@ class Record(tuple[PyValue, ...]):
         return self[self.fields.index(field)]
 
 
-def rebuilt(thing: PyValue, items: Iterable[PyValue]) -> PyValue:
-    """Return a list, tuple or record like ``thing`` with other items."""
-    if isinstance(thing, Record):
-        return Record.of(thing.fields, items)
-    return type(thing)(items)
+def rebuilt(obj: PyValue, items: Iterable[PyValue]) -> PyValue:
+    """Return a list, tuple or record like ``obj`` with other items."""
+    if isinstance(obj, Record):
+        return Record.of(obj.fields, items)
+    return type(obj)(items)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,23 +252,23 @@ def wrapped_number(constant: PyValue) -> PyValue:
     return TensorRef(replace(value, is_number=is_number))
 
 
-def described(thing: PyValue) -> str:
-    """Return a description of a thing for a message."""
-    if isinstance(thing, TensorRef):
+def describe(obj: PyValue) -> str:
+    """Return a description of an object for a message."""
+    if isinstance(obj, TensorRef):
         return "a tensor"
-    if isinstance(thing, Value):
+    if isinstance(obj, Value):
         return "a number that is computed"
-    if isinstance(thing, Module | Method | Namespace):
-        return f"a {type(thing).__name__.lower()}"
-    if isinstance(thing, Without):
-        return f"something {thing.kind}" if thing is UNKNOWN else f"a {thing.kind}"
-    if thing is None or isinstance(thing, bool | int | float):
-        return repr(thing)
-    return f"a value of type {type(thing).__name__}"
+    if isinstance(obj, Module | Method | Namespace):
+        return f"a {type(obj).__name__.lower()}"
+    if isinstance(obj, Without):
+        return f"something {obj.kind}" if obj is UNKNOWN else f"a {obj.kind}"
+    if obj is None or isinstance(obj, bool | int | float):
+        return repr(obj)
+    return f"a value of type {type(obj).__name__}"
 
 
-def is_unknown(thing: PyValue) -> bool:
-    """Return whether a thing is the result of something that is not supported."""
-    return thing is UNKNOWN or (
-        isinstance(thing, list | tuple) and any(item is UNKNOWN for item in thing)
+def is_unknown(obj: PyValue) -> bool:
+    """Return whether an object is the result of something that is not supported."""
+    return obj is UNKNOWN or (
+        isinstance(obj, list | tuple) and any(item is UNKNOWN for item in obj)
     )

@@ -310,14 +310,14 @@ class _Match:
 
     def op(self) -> Attention:
         """Return the operator; masks must have been combined."""
-        reach = self.masks.reach
+        window = self.masks.window
         heads = 1 if len(self.masks.scores) == 3 else None
         return Attention(
             q_num_heads=heads,
             kv_num_heads=heads,
-            is_causal=1 if reach.is_causal else 0,
-            left_window_size=reach.left,
-            right_window_size=-1 if reach.is_causal else reach.right,
+            is_causal=1 if window.is_causal else 0,
+            left_window_size=window.left,
+            right_window_size=-1 if window.is_causal else window.right,
             scale=self.scale_or_default(),
             softcap=self.softcap,
         )

@@ -27,7 +27,7 @@ MOVES = ("Expand", "Unsqueeze", "Identity")
 
 
 @dataclass(frozen=True)
-class Reach:
+class Window:
     """Attention window: query ``i`` sees keys ``i - left`` to ``i + right``.
 
     -1 means no limit on that side.
@@ -40,36 +40,36 @@ class Reach:
     def is_causal(self) -> bool:
         return self.right == 0
 
-    def narrowed(self, other: Reach) -> Reach:
+    def narrowed(self, other: Window) -> Window:
         """Return the intersection of both windows."""
-        return Reach(_least(self.left, other.left), _least(self.right, other.right))
+        return Window(_least(self.left, other.left), _least(self.right, other.right))
 
 
 def _least(a: int, b: int) -> int:
     return max(a, b) if min(a, b) < 0 else min(a, b)
 
 
-EVERYWHERE = Reach()
+EVERYWHERE = Window()
 
 
 @dataclass
-class Reaches:
+class Windows:
     """Attention windows of conditions that apply to scores of one shape."""
 
     conditions: Conditions
     scores: tuple[Dim, ...]
     #: Returns the name of the conjunction of two conditions.
     both: Callable[[str, str], str]
-    window: Reach = field(default=EVERYWHERE)
+    window: Window = field(default=EVERYWHERE)
 
     def without(self, name: str, steps: int = STEPS) -> str | None:
         """Return the condition without its attention window; None if nothing remains.
 
         The window is intersected with :attr:`window`.
         """
-        reach = self.of(name)
-        if reach is not None:
-            self.window = self.window.narrowed(reach)
+        window = self.of(name)
+        if window is not None:
+            self.window = self.window.narrowed(window)
             return None
         node = self.conditions.flow.made_by(name, "And")
         if node is None or not steps:
@@ -78,17 +78,17 @@ class Reaches:
         operands = [n for n in node.inputs if n is not None]
         parts = [self.without(n, steps - 1) for n in operands]
         remaining = [part for part in parts if part is not None]
-        if not all(self.reaches(part) for part in remaining):
+        if not all(self.covers_keys(part) for part in remaining):
             self.window = before
             return name
         if len(remaining) < 2:
             return remaining[0] if remaining else None
         return name if remaining == operands else self.both(remaining[0], remaining[1])
 
-    def reaches(self, name: str) -> bool:
+    def covers_keys(self, name: str) -> bool:
         return self.conditions.flow.extents(name)[-1:] == self.scores[-1:]
 
-    def of(self, name: str | Array, shown: bool = True) -> Reach | None:
+    def of(self, name: str | Array, shown: bool = True) -> Window | None:
         """Return the window of a condition that equals ``shown`` for visible keys."""
         flow = self.conditions.flow
         stored = flow.stored(name) if isinstance(name, str) else name
@@ -119,23 +119,25 @@ class Reaches:
             high, low, by = low, high, 1 - by
         return _of_difference(high, low, by)
 
-    def of_both(self, node: Node) -> Reach | None:
+    def of_both(self, node: Node) -> Window | None:
         """Return the intersection of the windows if both operands have one."""
         one, other = (self.of(str(name)) for name in node.inputs)
         return None if one is None or other is None else one.narrowed(other)
 
     def of_corner(
         self, corner_values: tuple[Array, tuple[Dim, ...]] | None, shown: bool
-    ) -> Reach | None:
+    ) -> Window | None:
         """Return the window of a condition sliced from a constant."""
         whole = None if corner_values is None else corner_values[0]
         if whole is None or whole.dtype != np.bool_ or whole.ndim < 2:
             return None
         causal = np.tri(*whole.shape[-2:], dtype=np.bool_)
         square = whole.shape[-1] == whole.shape[-2] > 1
-        return Reach(right=0) if square and (whole == (causal == shown)).all() else None
+        return (
+            Window(right=0) if square and (whole == (causal == shown)).all() else None
+        )
 
-    def stored(self, seen: Array, shown: bool) -> Reach | None:
+    def stored(self, seen: Array, shown: bool) -> Window | None:
         """Return the attention window of a constant condition."""
         if (
             seen.dtype != np.bool_
@@ -147,12 +149,12 @@ class Reaches:
         if matrices.shape[1] < 2:
             return None
         causal = np.tri(*matrices.shape[1:], dtype=np.bool_)
-        return Reach(right=0) if (matrices == (causal == shown)).all() else None
+        return Window(right=0) if (matrices == (causal == shown)).all() else None
 
 
 def triangle(
     flow: Dataflow, name: str | None, shown: bool
-) -> tuple[Reach, float] | None:
+) -> tuple[Window, float] | None:
     """Return the window of ``Trilu`` of a filled tensor, and the fill value.
 
     ``shown`` tells whether the triangle's elements mark visible keys or hidden ones.
@@ -173,7 +175,7 @@ def triangle(
         left, right = -1, (k if shown else k - 1)
     if max(left, right) < 0:
         return None
-    return Reach(left, right), float(value.item())
+    return Window(left, right), float(value.item())
 
 
 def extents(flow: Dataflow, name: str) -> tuple[Dim, ...]:
@@ -211,7 +213,7 @@ def corner(
     return whole[0], tuple(shape)
 
 
-def _of_difference(high: Ramp, low: Ramp, by: int) -> Reach | None:
+def _of_difference(high: Ramp, low: Ramp, by: int) -> Window | None:
     """Return the window where ``high - low >= by``, for index ramps."""
     rank = max(len(high.steps), len(low.steps))
     high, low = high.padded(rank), low.padded(rank)
@@ -221,5 +223,5 @@ def _of_difference(high: Ramp, low: Ramp, by: int) -> Reach | None:
     if rank < 2 or not even or not isinstance(offset, int) or offset < 0:
         return None
     if steps[-2:] == [1, -1]:
-        return Reach(right=offset)
-    return Reach(left=offset) if steps[-2:] == [-1, 1] else None
+        return Window(right=offset)
+    return Window(left=offset) if steps[-2:] == [-1, 1] else None

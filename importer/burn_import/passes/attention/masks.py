@@ -10,8 +10,8 @@ import numpy as np
 from burn.dtypes import float16, is_float
 from burn_import.passes.attention.attention_window import (
     EVERYWHERE,
-    Reach,
-    Reaches,
+    Window,
+    Windows,
     extents,
     triangle,
 )
@@ -66,7 +66,7 @@ class Masks:
         #: Whether a fully masked row is zeros.
         self.guarded = False
         #: The attention window, in addition to the masks.
-        self.reach = EVERYWHERE
+        self.window = EVERYWHERE
         #: Nodes that combine several masks into one.
         self.nodes: list[Node] = []
 
@@ -87,7 +87,7 @@ class Masks:
             return scores
         return None
 
-    def reaches(self, mask: Mask) -> bool:
+    def covers_keys(self, mask: Mask) -> bool:
         """Return whether a mask has the full extent of the keys' axis."""
         return extents(self.flow, mask.name)[-1:] == self.scores[-1:]
 
@@ -119,7 +119,7 @@ class Masks:
         """
         self.guarded = guarded
         self.drop_zeros()
-        self.take_reach()
+        self.take_window()
         fills = [self.filled(mask) for mask in self.mask_list if mask.fill is not None]
         added = [m.name for m in self.mask_list if m.fill is None]
         total = sum(map(self.flow.magnitude, added))
@@ -163,7 +163,7 @@ class Masks:
     def combined(self) -> str | None:
         """Return the name of the one combined mask, computed by :attr:`nodes`.
 
-        None if there is no mask. The window :attr:`reach` is not part of it.
+        None if there is no mask. The window :attr:`window` is not part of it.
         """
         if len(self.mask_list) == 1 and np.isneginf(self.filled(self.mask_list[0])):
             name = self.conditions.needed(self.mask_list[0].name, self.scores)
@@ -184,36 +184,36 @@ class Masks:
             for mask in self.mask_list
             if mask.fill is not None or self.flow.magnitude(mask.name) != 0
         ]
-        if not kept or any(self.reaches(mask) for mask in kept):
+        if not kept or any(self.covers_keys(mask) for mask in kept):
             self.mask_list = kept
 
-    def take_reach(self) -> None:
-        """Move attention windows from the masks to :attr:`reach`."""
+    def take_window(self) -> None:
+        """Move attention windows from the masks to :attr:`window`."""
         for mask in list(self.mask_list):
             others = [other for other in self.mask_list if other is not mask]
-            if all(self.reaches(other) for other in others):
-                self.take_reach_of(mask, others)
+            if all(self.covers_keys(other) for other in others):
+                self.take_window_of(mask, others)
 
-    def take_reach_of(self, mask: Mask, others: list[Mask]) -> None:
+    def take_window_of(self, mask: Mask, others: list[Mask]) -> None:
         hiding = self.hiding(mask)
         if hiding is None:
             return
         seen, shown, low = hiding
-        reaches = Reaches(self.conditions, self.scores, self.both)
-        reach = seen if isinstance(seen, Reach) else reaches.of(seen, shown)
+        windows = Windows(self.conditions, self.scores, self.both)
+        window = seen if isinstance(seen, Window) else windows.of(seen, shown)
         rest: str | None = None
         certain = self.guarded and np.isneginf(low)
-        if reach is None and shown and certain and mask.fill is not None:
-            rest = reaches.without(self.conditions.needed(mask.name, self.scores))
-            reach = None if reaches.window == EVERYWHERE else reaches.window
-        if reach is None or not (certain or self.always_shows(reach, others)):
+        if window is None and shown and certain and mask.fill is not None:
+            rest = windows.without(self.conditions.needed(mask.name, self.scores))
+            window = None if windows.window == EVERYWHERE else windows.window
+        if window is None or not (certain or self.always_shows(window, others)):
             return
-        self.reach = self.reach.narrowed(reach)
+        self.window = self.window.narrowed(window)
         index = self.mask_list.index(mask)
         kept = [] if rest is None else [mask._replace(name=rest)]
         self.mask_list[index : index + 1] = kept
 
-    def hiding(self, mask: Mask) -> tuple[str | Array | Reach, bool, float] | None:
+    def hiding(self, mask: Mask) -> tuple[str | Array | Window, bool, float] | None:
         """Return a mask's condition, whether True shows keys, and the fill value."""
         if mask.fill is not None:
             low = self.filled(mask)
@@ -238,8 +238,8 @@ class Masks:
                 return condition, shown, low
         return None
 
-    def always_shows(self, reach: Reach, others: list[Mask]) -> bool:
-        """Return whether each row certainly sees some key within ``reach``.
+    def always_shows(self, window: Window, others: list[Mask]) -> bool:
+        """Return whether each row certainly sees some key within ``window``.
 
         That holds for the first key if the window is open to the left, and for the key
         at the row's own index if there is one.
@@ -248,7 +248,7 @@ class Masks:
             return False
         if sum(self.flow.magnitude(other.name) for other in others) > ORDINARY:
             return False
-        return reach.left < 0 or self.scores[-2] == self.scores[-1]
+        return window.left < 0 or self.scores[-2] == self.scores[-1]
 
     def both(self, one: str, other: str) -> str:
         return self.add_node(And(), (one, other), f"{one}.{other}")
@@ -286,8 +286,8 @@ class Masks:
         shapes = [self.flow.extents(side) for side in narrow]
         have_types = all(self.flow.graph.type(side) is not None for side in narrow)
         fit = have_types and all(broadcasts(s, self.scores) for s in shapes)
-        reach = self.flow.extents(needed)[-1:] == self.scores[-1:]
-        if (needed == condition and narrow == sides) or not fit or not reach:
+        covers = self.flow.extents(needed)[-1:] == self.scores[-1:]
+        if (needed == condition and narrow == sides) or not fit or not covers:
             return name
         operation = (Where, (needed, *narrow))
         if operation in self.earlier_masks:

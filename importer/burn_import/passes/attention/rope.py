@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from burn.dtypes import is_float
-from burn_import.rewriting.arrays import equal
+from burn_import.rewriting.arrays import are_identical
 from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.dim import Dim
@@ -177,7 +177,7 @@ class _Rewriter:
         if not array.ndim or array.shape[-1] % 2:
             return None
         first, second = np.split(array, 2, axis=-1)
-        if not equal(np.ascontiguousarray(first), np.ascontiguousarray(second)):
+        if not are_identical(np.ascontiguousarray(first), np.ascontiguousarray(second)):
             return None
         derived = f"{name}.half"
         if constants.source.get(derived) == name:

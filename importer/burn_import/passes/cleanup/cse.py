@@ -98,7 +98,7 @@ def _key(node: Node, graph: Graph, aliases: dict[str, str]) -> Hashable:
         None if n is None else _operand(graph, aliases.get(n, n)) for n in node.inputs
     )
     asked = tuple(name is not None for name in node.outputs)
-    attrs = tuple((k, frozen(v)) for k, v in sorted(node.op.attrs().items()))
+    attrs = tuple((k, hashable_key(v)) for k, v in sorted(node.op.attrs().items()))
     return (type(node.op), attrs, inputs, asked)
 
 
@@ -113,17 +113,17 @@ def _operand(graph: Graph, name: str) -> Hashable:
     array = graph.constants[name]
     if not is_integer(array.dtype) or array.size > INLINE_LIMIT:
         return name
-    return ("constant", frozen(array))
+    return ("constant", hashable_key(array))
 
 
-def frozen(value: Any) -> Hashable:
+def hashable_key(value: Any) -> Hashable:
     """Return a hashable key that is equal for bit-identical attributes only."""
     if isinstance(value, np.ndarray):
         if value.dtype == object:
-            return (value.shape, tuple(map(frozen, value.ravel().tolist())))
+            return (value.shape, tuple(map(hashable_key, value.ravel().tolist())))
         return (value.dtype.str, str(value.dtype), value.shape, value.tobytes())
     if isinstance(value, float):
         return (float, struct.pack("<d", value))
     if isinstance(value, list | tuple):
-        return (tuple, tuple(map(frozen, value)))
+        return (tuple, tuple(map(hashable_key, value)))
     return (type(value), value)

@@ -11,7 +11,12 @@ from burn.backend.cpu import HOST
 from burn.dtypes import bool_, is_float
 from burn_import.passes.cleanup.folding_cost import VALUE_BYTES, Budget, may_copy
 from burn_import.provenance.weight_owners import is_authored
-from burn_import.rewriting.arrays import equal, held, origins, same_view
+from burn_import.rewriting.arrays import (
+    allocated_bytes,
+    are_identical,
+    origins,
+    same_view,
+)
 from burn_import.rewriting.graphs import rename, value_names
 from burn_import.rewriting.pattern import stands_for
 from burn_ir.containers import MapType, OptionalType, SequenceType
@@ -201,7 +206,7 @@ class _Folding:
         except OR_MISSING:
             return None
         operand_arrays = [a for a in arrays if a is not None]
-        size = sum(held(result, operand_arrays) for result in results)
+        size = sum(allocated_bytes(result, operand_arrays) for result in results)
         if size > min(VALUE_BYTES, self.budget.left):
             return None
         self.budget.left -= size
@@ -249,7 +254,7 @@ class _Folding:
 
     def add_constant(self, name: str, array: Array, source: str | None) -> str:
         """Store an array under its value's name, which is unique; return the name."""
-        if name in self.constants and equal(self.constants[name], array):
+        if name in self.constants and are_identical(self.constants[name], array):
             return name  # stored by an earlier run over the same model
         return self.constants.add(name, array, source)
 

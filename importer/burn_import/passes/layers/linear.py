@@ -101,7 +101,7 @@ class _Rewriter:
         if bias is not None:
             inputs.append(self.derive(bias, attrs["beta"], False))
         if attrs["transA"]:
-            inputs[0] = self.turned(node)
+            inputs[0] = self.transpose_operand(node)
         return replace(node, op=Linear(), inputs=tuple(inputs))
 
     def is_kept(self, name: str) -> bool:
@@ -120,7 +120,7 @@ class _Rewriter:
             return node
         return replace(node, op=Conv1D(), inputs=tuple(inputs))
 
-    def turned(self, node: Node) -> str:
+    def transpose_operand(self, node: Node) -> str:
         """Insert a transpose of the first operand; return its result."""
         taken = (self.graph.types, self.graph.constants)
         name = free_name(f"{node.output}.turned", *taken)

@@ -14,7 +14,7 @@ from burn_import.passes.recurrent.recurrent_nodes import (
     Single,
     concatenation,
     is_spent,
-    joined,
+    joined_outputs,
     part,
     single_of,
     without_zeros,
@@ -102,7 +102,7 @@ class _Recovery:
     def above(self, single: Single) -> Single | None:
         """Return the next layer of the stack, if it alone reads all outputs."""
         name = single.node.outputs[0]
-        for outputs in joined(self.flow, single):
+        for outputs in joined_outputs(self.flow, single):
             readers = self.flow.users.get(outputs.value, [])
             tops = [self.singles.get(id(n)) for n in readers if id(n) in self.singles]
             if outputs.batch_first or not tops or tops[0] is None:

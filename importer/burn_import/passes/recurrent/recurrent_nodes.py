@@ -144,7 +144,7 @@ def concatenation(
     return None
 
 
-def joined(flow: Dataflow, single: Single) -> list[Joined]:
+def joined_outputs(flow: Dataflow, single: Single) -> list[Joined]:
     """Return all values equal to the outputs ``[time, batch, directions * hidden]``."""
     values = []
     every = single.node.outputs[0]

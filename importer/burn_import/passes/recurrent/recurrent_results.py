@@ -10,7 +10,7 @@ from burn_import.passes.recurrent.recurrent_nodes import (
     Single,
     concatenation,
     is_spent,
-    joined,
+    joined_outputs,
     permutation,
 )
 from burn_import.passes.recurrent.recurrent_weights import Parameters
@@ -49,7 +49,7 @@ class Plan:
         head, last = stack[0], stack[-1]
         layout_nodes: list[Node] = []
         absorbed: set[int] = set()
-        for joined_value in joined(self.flow, last):
+        for joined_value in joined_outputs(self.flow, last):
             readers = self.flow.users.get(joined_value.value, [])
             turning = [n for n in readers if len(permutation(n)) == 3]
             layout_nodes += [joined_value.node] if joined_value.batch_first else turning
@@ -129,7 +129,7 @@ class _Replacement:
         y = self.turned(ends, last)
         values = [
             joined_value.value
-            for joined_value in joined(self.flow, last)
+            for joined_value in joined_outputs(self.flow, last)
             if not joined_value.batch_first
         ]
         self.plan.by_batch.update(dict.fromkeys(values, y))
@@ -176,7 +176,7 @@ class _Replacement:
 
     def by_time(self, last: Single) -> str:
         """Return the name of all outputs with time first."""
-        every = joined(self.flow, last)
+        every = joined_outputs(self.flow, last)
         y = self.same(
             [
                 joined_value.node

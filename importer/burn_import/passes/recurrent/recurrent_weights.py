@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from burn.dtypes import float32
-from burn_import.rewriting.arrays import derive, digest, equal
+from burn_import.rewriting.arrays import are_identical, derive, digest
 from burn_ir.graph import Graph
 from burn_ir.names import free_name
 from burn_ir.ops.recurrent import NAMES
@@ -58,7 +58,7 @@ class Parameters:
         """
         if not self.cells:
             return ()
-        arrays = unpacked(kind, [self.graph.constants[name] for name in packed])
+        arrays = unpack_weights(kind, [self.graph.constants[name] for name in packed])
         for module in self.cells.get(digest(arrays[0]), ()):
             names = tuple(f"{module}.{name}" for name in NAMES[: len(arrays)])
             if len(arrays) <= 4 and all(map(self._is, names, arrays)):
@@ -69,7 +69,7 @@ class Parameters:
         """Return the file's layer with the packed weights W, R and optional B."""
         if not self.first:
             return None
-        arrays = unpacked(kind, [self.graph.constants[name] for name in packed])
+        arrays = unpack_weights(kind, [self.graph.constants[name] for name in packed])
         for module, number in self.first.get(digest(arrays[0]), ()):
             leaves = _leaves(len(arrays), len(packed) == 3, number)
             names = tuple(f"{module}.{leaf}" for leaf in leaves)
@@ -80,7 +80,7 @@ class Parameters:
     def _is(self, name: str, array: Array) -> bool:
         if name in self.graph.types or name not in self.graph.constants:
             return False
-        return equal(self.graph.constants[name], array)
+        return are_identical(self.graph.constants[name], array)
 
     def stored(self, kind: str, packed: list[str], number: int) -> list[str]:
         """Return the parameter names of layer ``number``; store missing ones.
@@ -91,7 +91,7 @@ class Parameters:
         named = self.named(kind, packed)
         if named is not None and named.number == number:
             return list(named.names)
-        arrays = unpacked(kind, [self.graph.constants[name] for name in packed])
+        arrays = unpack_weights(kind, [self.graph.constants[name] for name in packed])
         leaves = _leaves(len(arrays), len(packed) == 3, number)
         each = len(arrays) // self.graph.constants[packed[0]].shape[0]
         sources = [packed[min(i % each, 2)] for i in range(len(arrays))]
@@ -125,7 +125,7 @@ def owner(names: list[str]) -> str:
     return stems.pop() if len(stems) == 1 else ""
 
 
-def unpacked(kind: str, packed: list[Array]) -> list[Array]:
+def unpack_weights(kind: str, packed: list[Array]) -> list[Array]:
     """Return a layer's parameters from W, R and optional B, ordered as ``NAMES``."""
     gates = GATES[kind]
     w, r = packed[:2]

@@ -28,7 +28,7 @@ def with_quantizers(graph: Graph, node_paths: Places) -> tuple[Places, set[Path]
     names = _names(node_paths)
     owning = _owning(graph, node_paths)
     lists = {path[:-1] for path in owning if path and path[-1].isdigit()}
-    made: set[Path] = set()
+    added: set[Path] = set()
     for quantize, dequantize in _pairs(graph):
         own = scopes[id(quantize)]
         if own != scopes[id(dequantize)]:
@@ -38,8 +38,8 @@ def with_quantizers(graph: Graph, node_paths: Places) -> tuple[Places, set[Path]
         word = _word(graph, quantize.inputs[1] or "")
         scope = (*own, names.setdefault(own, Namespace()).unique(word))
         scopes[id(quantize)] = scopes[id(dequantize)] = scope
-        made.add(scope)
-    return Places(node_paths.layers, scopes, node_paths.moved), made
+        added.add(scope)
+    return Places(node_paths.layers, scopes, node_paths.moved), added
 
 
 def _owning(graph: Graph, node_paths: Places) -> set[Path]:

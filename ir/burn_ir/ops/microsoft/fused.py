@@ -43,7 +43,7 @@ def check_activation(name: str | None) -> None:
         raise InvalidOperand(f"expected activation {expected}, got {name!r}")
 
 
-def activated(x: Value, name: str | None, parameters: Sequence[float | None]) -> Value:
+def activate(x: Value, name: str | None, parameters: Sequence[float | None]) -> Value:
     """Return ``x`` after an activation; None in ``parameters`` is the default."""
     if not name:
         return x
@@ -141,7 +141,7 @@ class FusedGemm(Op, onnx="FusedGemm", domain=DOMAIN, versions=(1,)):
         if self.activation == "Selu":
             second = self.activation_gamma
         parameters = (self.activation_alpha, second)
-        return activated(self._product().lower(x, y, z), self.activation, parameters)
+        return activate(self._product().lower(x, y, z), self.activation, parameters)
 
     def _product(self) -> Gemm:
         return Gemm(self.alpha, self.beta, self.transA, self.transB)
@@ -171,7 +171,7 @@ class FusedConv(Op, onnx="FusedConv", domain=DOMAIN, versions=(1,)):
     ) -> Value:
         out = self._conv().lower(x, weight, bias)
         out = out if skip is None else out + skip
-        return activated(out, self.activation, self.activation_params)
+        return activate(out, self.activation, self.activation_params)
 
     def _conv(self) -> Conv:
         options: dict[str, Any] = {

@@ -10,7 +10,7 @@ from burn import dtypes, ops
 from burn.dtypes import DType, float32, int64, string
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.ml.rewriting import Replaced, chain, own
+from burn_ir.ops.ml.rewriting import Replaced, burn_step, chain
 from burn_ir.types import Array
 from burn_ir.upgrade import Draft
 
@@ -66,7 +66,7 @@ class OneHotEncoder(
         dtype = int64 if self.cats_int64s else string
         categories = np.array(self.cats_int64s or self.cats_strings, dtype)
         name = draft.constant("categories", categories)
-        step = own("OneHotCategories", name, strict=int(not self.zeros))
+        step = burn_step("OneHotCategories", name, strict=int(not self.zeros))
         return chain(draft, draft.node.inputs[0], [step])
 
 
@@ -98,7 +98,7 @@ def looked_up(draft: Draft, keys: Array, values: Array, default: Any) -> Draft:
     if len(keys) != len(values):
         raise InvalidOperand(f"expected {len(keys)} values, got {len(values)}")
     names = (draft.constant("keys", keys), draft.constant("values", values))
-    step = own("Lookup", *names, default=default)
+    step = burn_step("Lookup", *names, default=default)
     return chain(draft, draft.node.inputs[0], [step])
 
 

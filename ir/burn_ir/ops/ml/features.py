@@ -12,7 +12,7 @@ from burn.dtypes import float32
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.ml.rewriting import Replaced, chain, own
+from burn_ir.ops.ml.rewriting import Replaced, burn_step, chain
 from burn_ir.ops.support import ints_of, shape_of
 from burn_ir.upgrade import Draft
 
@@ -66,7 +66,7 @@ class Imputer(Replaced, Op, onnx="Imputer", versions=(1,), domain="ai.onnx.ml"):
         values = np.array(imputed, x.dtype)
         values = values[0] if len(values) == 1 else values
         name = draft.constant("imputed", np.asarray(values))
-        step = own("Impute", name, missing=replaced)
+        step = burn_step("Impute", name, missing=replaced)
         return chain(draft, draft.node.inputs[0], [step])
 
 

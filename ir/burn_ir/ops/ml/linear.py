@@ -15,12 +15,12 @@ from burn_ir.ops.ml.rewriting import (
     FLOAT32,
     Replaced,
     Step,
+    burn_step,
     chain,
     matrix,
     onnx,
-    own,
-    stored,
-    transformed,
+    post_transform_steps,
+    store_weight,
 )
 from burn_ir.ops.ml.scores import classified, labels_of
 from burn_ir.upgrade import Draft
@@ -41,10 +41,10 @@ def linear(
         raise InvalidOperand(
             f"expected coefficients for {targets} targets, got {len(weight)}"
         )
-    names = [stored(draft, "linear", "weight", weight.reshape(targets, -1))]
+    names = [store_weight(draft, "linear", "weight", weight.reshape(targets, -1))]
     if len(bias):
-        names.append(stored(draft, "linear", "bias", np.array(bias, np.float32)))
-    return own("Linear", *names)
+        names.append(store_weight(draft, "linear", "bias", np.array(bias, np.float32)))
+    return burn_step("Linear", *names)
 
 
 @operator
@@ -61,7 +61,7 @@ class LinearRegressor(
         step = linear(draft, self.coefficients or (), bias, self.targets)
         # A single score has no softmax.
         alone = self.targets == 1 and self.post_transform != "PROBIT"
-        rest = [] if alone else transformed(self.post_transform)
+        rest = [] if alone else post_transform_steps(self.post_transform)
         return chain(draft, matrix(draft, float32), [step, *rest])
 
 

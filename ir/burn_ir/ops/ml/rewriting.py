@@ -38,7 +38,7 @@ class Step:
     attrs: dict[str, Any] = field(default_factory=dict)
 
 
-def own(op_type: str, *operands: str | None, **attrs: Any) -> Step:
+def burn_step(op_type: str, *operands: str | None, **attrs: Any) -> Step:
     """Return a step with an operator of the domain ``burn``."""
     return Step(op_type, "burn", operands, attrs)
 
@@ -51,13 +51,13 @@ def onnx(op_type: str, *operands: str | None, **attrs: Any) -> Step:
 def chain(draft: Draft, x: str | None, steps: Sequence[Step]) -> Draft:
     """Return ``draft`` as the last of ``steps``, the first of which reads ``x``."""
     for step in steps[:-1]:
-        x = inserted(draft, x, step)
+        x = insert_step(draft, x, step)
     inputs = (x, *steps[-1].operands)
     types = tuple(None if name is None else draft.learn(name) for name in inputs)
     return replace(draft, node=_node(draft, x, steps[-1]), types=types)
 
 
-def inserted(draft: Draft, x: str | None, step: Step) -> str:
+def insert_step(draft: Draft, x: str | None, step: Step) -> str:
     """Insert ``step`` before ``draft``; return the name of its first output."""
     outputs = (f"{draft.node.outputs[0]}.{step.op_type.lower()}",)
     return draft.insert(replace(_node(draft, x, step), outputs=outputs))
@@ -109,7 +109,7 @@ def numbers(
     return np.array(given, np.float32).astype(dtype) if given else None
 
 
-def transformed(transform: str) -> list[Step]:
+def post_transform_steps(transform: str) -> list[Step]:
     """Return the steps that apply a post transform to [samples, targets].
 
     Raises:
@@ -120,10 +120,12 @@ def transformed(transform: str) -> list[Step]:
         raise InvalidOperand(
             f"expected post_transform in {expected}, got {transform!r}"
         )
-    return [] if transform == "NONE" else [own("PostTransform", transform=transform)]
+    return (
+        [] if transform == "NONE" else [burn_step("PostTransform", transform=transform)]
+    )
 
 
-def stored(draft: Draft, layer: str, name: str, array: Array) -> str:
+def store_weight(draft: Draft, layer: str, name: str, array: Array) -> str:
     """Store a weight of ``layer``; return its name.
 
     The name of the node is part of it if it differs from that of the operator.

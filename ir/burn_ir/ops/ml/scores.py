@@ -11,7 +11,7 @@ from burn import dtypes, ops
 from burn.dtypes import int64
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.ml.rewriting import POST_TRANSFORMS, Step, own
+from burn_ir.ops.ml.rewriting import POST_TRANSFORMS, Step, burn_step
 from burn_ir.upgrade import Draft
 
 
@@ -125,4 +125,4 @@ def classified(
         dtype = dtypes.string if isinstance(labels[0], str) else int64
         table = draft.constant("labels", np.array(labels, dtype))
     operands: tuple[str | None, ...] = (table, votes) if votes else (table,)
-    return own("Classify", *(operands if any(operands) else ()), **attrs)
+    return burn_step("Classify", *(operands if any(operands) else ()), **attrs)

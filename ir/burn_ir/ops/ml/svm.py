@@ -15,11 +15,11 @@ from burn_ir.ops.ml.linear import Transform
 from burn_ir.ops.ml.rewriting import (
     Replaced,
     Step,
+    burn_step,
     chain,
-    inserted,
+    insert_step,
     matrix,
-    own,
-    stored,
+    store_weight,
 )
 from burn_ir.ops.ml.scores import classified, labels_of
 from burn_ir.types import Array
@@ -104,14 +104,16 @@ def kernel_step(
         for name, value in zip(("gamma", "coef0", "degree"), params or (), strict=False)
     }
     name = draft.constant("support_vectors", vectors)
-    return own("SvmKernel", name, kernel=kernel.lower(), **given)
+    return burn_step("SvmKernel", name, kernel=kernel.lower(), **given)
 
 
 def weights(draft: Draft, weight: Array, bias: Array) -> Step:
     """Return a linear layer with stored weights."""
     names = ("weight", weight), ("bias", bias)
-    params = [stored(draft, "decision", n, a.astype(np.float32)) for n, a in names]
-    return own("Linear", *params)
+    params = [
+        store_weight(draft, "decision", n, a.astype(np.float32)) for n, a in names
+    ]
+    return burn_step("Linear", *params)
 
 
 def _vectors(values: Sequence[float] | None, count: int) -> Array:
@@ -150,7 +152,7 @@ class SVMRegressor(
             )
         bias = np.array((self.rho or (0.0,))[:1], np.float32)
         steps.append(weights(draft, weight, bias))
-        steps += [own("Decide")] if self.one_class else []
+        steps += [burn_step("Decide")] if self.one_class else []
         return chain(draft, matrix(draft, float32), steps)
 
 
@@ -186,11 +188,11 @@ class SVMClassifier(
         vectors = _vectors(self.support_vectors, sum(counts))
         x = matrix(draft, float32)
         kernel = kernel_step(draft, vectors, self.kernel_type, self.kernel_params)
-        x = inserted(draft, x, kernel)
-        x = inserted(draft, x, weights(draft, *self._pairs(counts)))
-        votes = inserted(draft, x, own("Votes", classes=len(labels)))
+        x = insert_step(draft, x, kernel)
+        x = insert_step(draft, x, weights(draft, *self._pairs(counts)))
+        votes = insert_step(draft, x, burn_step("Votes", classes=len(labels)))
         if self.prob_a:
-            x = inserted(draft, x, self._platt(draft, len(labels)))
+            x = insert_step(draft, x, self._platt(draft, len(labels)))
         last = classified(
             draft, labels, self.post_transform, None, self._pair(len(labels)), votes
         )
@@ -244,4 +246,4 @@ class SVMClassifier(
             if len(array) < pairs:
                 raise InvalidOperand(f"expected {pairs} of {name}, got {len(array)}")
             names.append(draft.constant(name, array[:pairs]))
-        return own("PairwiseProbabilities", *names, classes=classes)
+        return burn_step("PairwiseProbabilities", *names, classes=classes)

@@ -26,12 +26,12 @@ from burn_ir.ops.ml.rewriting import (
     POST_TRANSFORMS,
     Replaced,
     Step,
+    burn_step,
     chain,
     matrix,
     numbers,
-    own,
-    stored,
-    transformed,
+    post_transform_steps,
+    store_weight,
 )
 from burn_ir.ops.ml.scores import classified, labels_of
 from burn_ir.ops.options import non_default
@@ -136,7 +136,7 @@ def trees(
     """
     arrays = {**checked(forest, targets).operands(), "base_values": base}
     names = [
-        None if array is None else stored(draft, "trees", name, array)
+        None if array is None else store_weight(draft, "trees", name, array)
         for name, array in arrays.items()
     ]
     while names[-1] is None:
@@ -144,7 +144,7 @@ def trees(
     attrs = {"targets": targets, "aggregate": aggregate.lower()}
     if single and forest.leaf_weights.dtype != float32:
         attrs["narrow"] = 1
-    return own("Trees", *names, **attrs)
+    return burn_step("Trees", *names, **attrs)
 
 
 @operator
@@ -222,7 +222,7 @@ class TreeEnsemble(
 
 def _transformed(name: str, targets: int) -> list[Step]:
     """Return the steps of a post transform, only probit for a single target."""
-    steps = transformed(name)
+    steps = post_transform_steps(name)
     return steps if targets > 1 or name == "PROBIT" else []
 
 

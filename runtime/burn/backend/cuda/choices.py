@@ -13,7 +13,7 @@ from burn.version import VERSION
 _CHOSEN: dict[Any, int] = {}
 
 
-def chosen(device: int, key: Any, count: int, choose: Callable[[], int]) -> int:
+def choice_of(device: int, key: Any, count: int, choose: Callable[[], int]) -> int:
     """Return the number of the algorithm of ``key`` among ``count``, -1 for none.
 
     It is the result of ``choose`` in this process, or in an earlier one with the same
@@ -31,7 +31,7 @@ def chosen(device: int, key: Any, count: int, choose: Callable[[], int]) -> int:
 
 
 def read_choice(device: int, key: Any) -> bytes | None:
-    """Return what :func:`write_choice` wrote for ``key``, None if there is nothing."""
+    """Return the content that :func:`write_choice` wrote for ``key``, or None."""
     return kernel_cache().read(_digest(device, key))
 
 
@@ -54,7 +54,7 @@ def _digest(device: int, key: Any) -> str:
 
 @cache
 def _environment(device: int) -> tuple[Any, ...]:
-    """Return what plans and their times depend on: the device and versions."""
+    """Return the device and the versions that plans and their times depend on."""
     import cupy
 
     runtime, dnn, blas = cupy.cuda.runtime, cudnn(), cublas_lt()

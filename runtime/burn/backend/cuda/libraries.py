@@ -73,26 +73,22 @@ _LOCAL = _Local()
 
 @cache
 def cudnn() -> Any:
-    """Return the package ``cudnn`` (nvidia-cudnn-frontend); warn and return None
-    without it.
-    """
+    """Return the package ``cudnn`` (nvidia-cudnn-frontend), else warn, return None."""
     return _package("cudnn", "nvidia-cudnn-frontend", "Convolutions")
 
 
 @cache
 def cublas_lt() -> Any:
-    """Return the bindings of cuBLASLt (nvmath-python); warn and return None without
-    them.
-    """
+    """Return the bindings of cuBLASLt (nvmath-python), else warn and return None."""
     return _package("nvmath.bindings.cublasLt", "nvmath-python", "Matrix products")
 
 
-def _package(module: str, wheel: str, what: str) -> Any:
+def _package(module: str, wheel: str, users: str) -> Any:
     try:
         return import_module(module)
     except (ImportError, OSError, RuntimeError) as error:
         warnings.warn(
-            f"{what} on CUDA devices run on CuPy alone, which is slower: {wheel} is "
+            f"{users} on CUDA devices run on CuPy alone, which is slower: {wheel} is "
             f"not usable ({error}); pip install 'burn-runtime[cuda]'",
             RuntimeWarning,
             stacklevel=2,
@@ -120,7 +116,7 @@ def lt_handle(device: int) -> int:
 class CaptureMemory:
     """Memory that the kernels of a CUDA graph share and that the graph must own.
 
-    What lasts as long as the graph is in ``pool``, a memory pool of CuPy. With
+    ``pool``, a memory pool of CuPy, holds arrays that live as long as the graph. With
     ``separates`` fills enforce full dependencies.
     """
 
@@ -276,16 +272,14 @@ def counters(count: int) -> Any:
     return cupy.zeros(count, np.uint32) if memory is None else memory.counters(count)
 
 
-def packed(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
+def pack_once(array: Any, layout: Any, pack: Callable[[Any], Any]) -> Any:
     """Return ``pack(array)``; a CUDA graph computes it once for parameters."""
     capture = _LOCAL.capture
     return pack(array) if capture is None else capture.packed(array, layout, pack)
 
 
 def workspace(device: int, stream: int, size: int) -> int:
-    """Return the address of at least ``size`` bytes of scratch memory for
-    ``stream``.
-    """
+    """Return the address of ``size`` bytes or more of scratch memory for ``stream``."""
     capture = _LOCAL.capture
     if capture is None:
         spaces = _LOCAL.workspaces.setdefault((device, stream), Workspaces())

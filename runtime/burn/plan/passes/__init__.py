@@ -9,25 +9,29 @@ from functools import partial
 from operator import is_
 from typing import Any, TypeAlias
 
-from burn.plan.passes.constants import constants_first
+from burn.plan.passes.constants import hoist_constants
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
-from burn.plan.passes.fusion.contractions import as_products
-from burn.plan.passes.fusion.epilogue_fusion import THEN_WITH_NORMS, with_endings
-from burn.plan.passes.fusion.layers import as_layers, unflattened, with_biases
-from burn.plan.passes.fusion.merging import merged
-from burn.plan.passes.fusion.norms import without_norms
-from burn.plan.passes.fusion.norms_ahead import with_norms_ahead
-from burn.plan.passes.fusion.pairs import paired
-from burn.plan.passes.fusion.pooled_grads import with_pooled_grads
-from burn.plan.passes.fusion.positions import as_rows
-from burn.plan.passes.fusion.rows import in_rows
-from burn.plan.passes.fusion.scales import with_scales
-from burn.plan.passes.fusion.sums import as_matrices
+from burn.plan.passes.fusion.contractions import lower_einsum
+from burn.plan.passes.fusion.epilogue_fusion import THEN_WITH_NORMS, fuse_epilogues
+from burn.plan.passes.fusion.layers import (
+    form_linear_layers,
+    fuse_biases,
+    unflatten_layers,
+)
+from burn.plan.passes.fusion.merging import merge_layers
+from burn.plan.passes.fusion.norms import fold_norms
+from burn.plan.passes.fusion.norms_ahead import fold_leading_norms
+from burn.plan.passes.fusion.pairs import fuse_pairs
+from burn.plan.passes.fusion.pooled_grads import mask_pooled_gradients
+from burn.plan.passes.fusion.positions import lower_full_convolutions
+from burn.plan.passes.fusion.rows import update_selected_rows
+from burn.plan.passes.fusion.scales import fold_scales
+from burn.plan.passes.fusion.sums import lower_broadcast_sums
 from burn.plan.passes.graph import FLOAT32, Graph, Inputs, Steps
-from burn.plan.passes.layout.channels import in_memory_order
-from burn.plan.passes.layout.transposed import with_transposed_factors
+from burn.plan.passes.layout.channels import permute_flattened_weights
+from burn.plan.passes.layout.transposed import transpose_factors
 from burn.plan.passes.places import with_own_places
 from burn.plan.passes.precision.bfloat16 import BFLOAT16, narrowed
 from burn.plan.passes.precision.integers import (
@@ -39,35 +43,35 @@ from burn.plan.passes.precision.integers import (
     with_floats,
     with_sums,
 )
-from burn.plan.passes.slices.slicing import slices_first
-from burn.plan.passes.updates import with_updates_last
+from burn.plan.passes.slices.slicing import hoist_slices
+from burn.plan.passes.updates import sink_updates
 from burn.plan.plan_ir import Segment, Step, find_drops
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 
 #: The passes for every device, in execution order.
 PASSES: tuple[Pass, ...] = (
-    as_products,
-    slices_first,
-    as_matrices,
-    with_transposed_factors,
-    constants_first,
-    as_rows,
-    as_layers,
-    with_biases,
-    unflattened,
+    lower_einsum,
+    hoist_slices,
+    lower_broadcast_sums,
+    transpose_factors,
+    hoist_constants,
+    lower_full_convolutions,
+    form_linear_layers,
+    fuse_biases,
+    unflatten_layers,
     as_cells,
-    without_norms,
-    with_scales,
-    with_norms_ahead,
-    with_pooled_grads,
-    merged,
-    partial(with_endings, then=THEN_WITH_NORMS),
-    in_memory_order,
+    fold_norms,
+    fold_scales,
+    fold_leading_norms,
+    mask_pooled_gradients,
+    merge_layers,
+    partial(fuse_epilogues, then=THEN_WITH_NORMS),
+    permute_flattened_weights,
     without_dead,
 )
 #: Passes after precision lowering: fusion of the remaining NumPy operations.
-LAST: tuple[Pass, ...] = (in_chains, in_rows, paired)
+LAST: tuple[Pass, ...] = (in_chains, update_selected_rows, fuse_pairs)
 
 #: The passes that lower the precision, by its name.
 PRECISIONS: dict[str, tuple[Pass, ...]] = {
@@ -99,11 +103,11 @@ def run_passes(
     plan = with_own_places(root)
     graph = Graph(plan, inputs, dtype)
     for each in (*PASSES, *LAST) if passes is None else passes:
-        before, steps_before = plan, graph.made_steps
+        before, steps_before = plan, graph.new_steps
         plan = _passed(each, before, graph)
-        if graph.made_steps != steps_before or not _has_same_steps(before, plan):
+        if graph.new_steps != steps_before or not _has_same_steps(before, plan):
             graph = Graph(plan, inputs, dtype)
-    plan = with_updates_last(plan)
+    plan = sink_updates(plan)
     find_drops(plan)
     return plan
 

@@ -3,7 +3,7 @@
 from burn.plan.passes.graph import Graph, Steps
 
 
-def constants_first(steps: Steps, graph: Graph) -> Steps:
+def hoist_constants(steps: Steps, graph: Graph) -> Steps:
     """Return the steps that depend on boxes alone, followed by the others."""
     constant = graph.constant.issuperset
     early = [step for step in steps if constant(step.outputs)]

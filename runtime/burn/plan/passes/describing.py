@@ -38,7 +38,7 @@ class Described(np.ndarray[Any, Any]):
         operands = tuple(map(_expression, inputs))
         element = Element(ufunc.__name__, dtypes[:-1], dtypes[-1], operands)
         if out is None:
-            return described(shape, dtypes[-1], element)
+            return symbolic_array(shape, dtypes[-1], element)
         (target,) = out
         if type(target) is not Described or target.shape != shape:
             raise UndescribedError("the result goes to another array")
@@ -59,7 +59,7 @@ class Described(np.ndarray[Any, Any]):
     ) -> Any:
         """Return the converted array, like ``numpy.ndarray.astype``."""
         dtype = np.dtype(dtype)
-        return described(self.shape, dtype, _as(self.expression, dtype))
+        return symbolic_array(self.shape, dtype, _as(self.expression, dtype))
 
     def copy(self, order: Any = "C") -> Any:
         """Return this array, like ``numpy.ndarray.copy``."""
@@ -74,11 +74,11 @@ class Described(np.ndarray[Any, Any]):
     round = sort = squeeze = sum = swapaxes = take = tolist = transpose = _refused
 
 
-#: What symbolic arrays hold in memory, in one execution of a kernel and in another.
+#: The fill values of symbolic arrays in the two executions of a kernel.
 _FILLS = (0, -5)
 
 
-def described(
+def symbolic_array(
     shape: tuple[int, ...], dtype: Any, expression: Expression, fill: int = 0
 ) -> Described:
     """Return a symbolic array whose elements are ``expression``."""
@@ -118,7 +118,11 @@ def _executed(
 ) -> tuple[Element, tuple[int, ...]] | None:
     """Return the result of a kernel on symbolic arrays with ``fill`` in memory."""
     given = [
-        described(*forms[arg.number], arg, fill) if isinstance(arg, Operand) else arg
+        (
+            symbolic_array(*forms[arg.number], arg, fill)
+            if isinstance(arg, Operand)
+            else arg
+        )
         for arg in args
     ]
     try:
@@ -138,7 +142,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     shape = np.broadcast_shapes(*map(np.shape, (condition, x, y)))
     operands = tuple(map(_expression, (condition, x, y)))
     types = (np.dtype(np.bool_), dtype, dtype)
-    return described(shape, dtype, Element(SELECT, types, dtype, operands))
+    return symbolic_array(shape, dtype, Element(SELECT, types, dtype, operands))
 
 
 def _as(expression: Any, dtype: Any) -> Expression:

@@ -21,7 +21,7 @@ _NEITHER: tuple[None, None] = (None, None)
 
 
 class Graph:
-    """The producer, the consumers and known properties of each place of a plan.
+    """The producer, the consumers and known properties of each slot of a plan.
 
     ``constant`` are the places whose values depend on boxes alone, except boxes that
     change between runs. ``dtype`` is the element type of the steps that passes rewrite.
@@ -37,7 +37,7 @@ class Graph:
         self._users: dict[int, Step] = {}
         self._next = 0
         #: The number of steps that ``made`` returned; some may not be in the plan yet.
-        self.made_steps = 0
+        self.new_steps = 0
         self._written = {*written(root), *root.varying}
         self._visit(root)
 
@@ -87,11 +87,11 @@ class Graph:
         return maker if isinstance(maker, Step) else None
 
     def only_user(self, index: int) -> "Step | None":
-        """Return the consumer of a place that has exactly one use, else None."""
+        """Return the consumer of a slot that has exactly one use, else None."""
         return self._users.get(index) if self.uses[index] == 1 else None
 
     def fresh(self) -> int:
-        """Return an unused place."""
+        """Return the number of an unused slot."""
         self._next += 1
         return self._next
 
@@ -99,24 +99,24 @@ class Graph:
         """Return whether the results of ``step`` depend on boxes alone."""
         return self.constant.issuperset(step.outputs)
 
-    def made(
+    def new_step(
         self,
         primitive: Primitive[..., Any],
         args: tuple[Any, ...],
         shape: tuple[int, ...],
         **static: Any,
     ) -> Step:
-        """Return a new step with a result of ``shape`` and ``dtype`` in a new place."""
+        """Return a new step with a result of ``shape`` and ``dtype`` in a new slot."""
         step = Step(primitive, args, static, (self.fresh(),), (shape,), (self.dtype,))
         self.maker[self._next] = step
-        self.made_steps += 1
+        self.new_steps += 1
         self.uses.update(slots_in(args))
         if all(index in self.constant for index in slots_in(args)):
             self.constant.add(self._next)
         return step
 
 
-def replaced(
+def replace_steps(
     steps: Steps, graph: Graph, rule: Callable[[Step, Graph], list[Step] | None]
 ) -> Steps:
     """Return the steps after ``rule`` has replaced single steps."""
@@ -127,7 +127,7 @@ def replaced(
     return new_steps
 
 
-def joined(steps: Steps, graph: Graph, rule: Rule) -> Steps:
+def replace_pairs(steps: Steps, graph: Graph, rule: Rule) -> Steps:
     """Return the steps after ``rule`` has replaced pairs of producer and consumer."""
     new_steps: Steps = []
     gone: set[int] = set()
@@ -151,8 +151,6 @@ def swapped_axes(step: Step) -> tuple[int, ...]:
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether two arguments are the same value; ``==`` cannot compare
-    tensors.
-    """
+    """Return whether two arguments are one value; ``==`` cannot compare tensors."""
     both = type(one) is Slot and type(other) is Slot
     return one is other or (both and one == other)

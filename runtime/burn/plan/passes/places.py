@@ -12,7 +12,7 @@ from burn.plan.pytree import mapped
 
 
 def with_own_places(root: Segment) -> Segment:
-    """Return a copy of a plan in which each place has a single definition.
+    """Return a copy of a plan in which each slot has a single definition.
 
     Inputs keep their places. Facts about a place then hold in the whole plan, and the
     copy is independent of later recordings.

@@ -7,9 +7,9 @@ import numpy as np
 from burn.plan.plan_ir import Segment, Step, slots_in
 
 
-def with_updates_last(root: Segment) -> Segment:
+def sink_updates(root: Segment) -> Segment:
     """Return the plan with all state updates moved to the end."""
-    children = {value: with_updates_last(c) for value, c in root.children.items()}
+    children = {value: sink_updates(c) for value, c in root.children.items()}
     root = replace(root, children=children)
     if root.guard is not None or not root.writes:
         return root

@@ -9,7 +9,7 @@ import pytest
 from burn import ops
 from burn.dtypes import float32
 from burn_import.codegen.containers.containers import Containers, Holders
-from burn_import.codegen.loops.reroll import roll_up
+from burn_import.codegen.loops.reroll import reroll_loops
 from burn_import.codegen.trace.function import FunctionTrace
 from burn_import.tracing.identifiers import Namespace
 from burn_import.tracing.trace import Apply, Block, Repetition, Symbol, Tracer
@@ -143,7 +143,7 @@ def test_many_rounds_take_seconds() -> None:
     count = 2_500
     trace = recurrence(count)
     begin = perf_counter()
-    roll_up(trace, Containers({}, Holders(Namespace())), {})
+    reroll_loops(trace, Containers({}, Holders(Namespace())), {})
     assert perf_counter() - begin < 20
     (loop,) = trace.body.statements
     assert isinstance(loop, Repetition)

@@ -159,7 +159,7 @@ def test_other_dtypes_are_numpys(dtype: Any) -> None:
     session.primitives.clear()
     with engine.whatever_size():
         actual = ops.conv(x, weight)
-    assert not session.primitives.made()
+    assert not session.primitives.implementations()
     assert actual.dtype == dtype
 
 

@@ -98,7 +98,7 @@ def test_numbers_and_small_arrays_are_numpys() -> None:
     x = burn.from_numpy(normal(3, 5, 7))
     expected = 2 - x.numpy() * 2 + x.numpy()
     np.testing.assert_array_equal((2 - x * 2 + x).numpy(), expected)
-    assert not session.primitives.made()
+    assert not session.primitives.implementations()
 
 
 EQUATIONS = {

@@ -84,14 +84,14 @@ def test_other_versions_are_refused(
     fake = FakeLibrary(version, 2)
     monkeypatch.setattr(ctypes, "CDLL", lambda path: fake)
     with pytest.raises(OSError, match="expected version 3 of oneDNN, got"):
-        library.opened("some.so")
+        library.open_library("some.so")
 
 
 def test_builds_for_sycl_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     fake = FakeLibrary((3, 13, 2), 512)
     monkeypatch.setattr(ctypes, "CDLL", lambda path: fake)
     with pytest.raises(OSError, match="3.13.2 is built for SYCL"):
-        library.opened("some.so")
+        library.open_library("some.so")
 
 
 class FakeLibrary:

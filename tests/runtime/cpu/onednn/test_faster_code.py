@@ -29,7 +29,7 @@ x = from_numpy(np.ones((1, {channels}, 9, 9), np.float32))
 weight = from_numpy(np.ones({weight}, np.float32))
 with engine.whatever_size():
     ops.conv(x, weight, groups={groups}, padding={padding})
-print(*engine.current().primitives.made())
+print(*engine.current().primitives.implementations())
 """
 
 

@@ -49,7 +49,7 @@ def kernels(primitive: Any, *args: Any, **static: Any) -> tuple[Any, Any]:
     session.primitives.clear()
     with engine.whatever_size():
         result = primitive.kernel_for(Cpu())(*args, **static)
-    used = session.primitives.made()
+    used = session.primitives.implementations()
     assert used, "oneDNN was not used"
     assert not any(name.startswith("ref") for name in used), used
     return result, primitive.kernel(*args, **static)
@@ -212,6 +212,6 @@ def test_weights_with_a_zero_point_are_numpys() -> None:
     assert session is not None
     session.primitives.clear()
     actual = linear_of_integers.kernel_for(Cpu())(x, weight)
-    assert not session.primitives.made()
+    assert not session.primitives.implementations()
     np.testing.assert_array_equal(actual, linear_of_integers.kernel(x, weight))
     assert burn.from_numpy(actual).dtype == np.float32

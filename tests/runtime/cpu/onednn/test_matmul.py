@@ -138,7 +138,9 @@ def test_one_row_has_its_own_code() -> None:
     both(ops.linear, normal(1, 64), normal(64, 64))
     session = engine.current()
     assert session is not None
-    assert not any(name.startswith("brg") for name in session.primitives.made())
+    assert not any(
+        name.startswith("brg") for name in session.primitives.implementations()
+    )
 
 
 def test_bias_that_is_broadcast_is_numpys() -> None:
@@ -165,13 +167,13 @@ def test_heads_of_attention(shape: tuple[int, ...], tiny: bool) -> None:
     both(ops.matmul, normal(4, 9, 5), normal(4, 5, 9))
     session = engine.current()
     assert session is not None
-    if any(name.startswith("gemm") for name in session.primitives.made()):
+    if any(name.startswith("gemm") for name in session.primitives.implementations()):
         pytest.skip("there is one code for all products on this processor")
     session.primitives.clear()
     compiled = burn.compile(run)
     for _ in range(3):
         actual = compiled(burn.tensor(x)).numpy()
-    used = session.primitives.made()
+    used = session.primitives.implementations()
     assert used
     assert any(name.startswith("gemm") for name in used) is not tiny
     with engine.numpy_only():

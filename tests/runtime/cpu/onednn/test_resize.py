@@ -37,7 +37,7 @@ def compiled(function: Any, x: Any) -> tuple[Any, list[str]]:
     plan = burn.compile(function)
     for _ in range(3):
         result = plan(burn.tensor(x)).numpy()
-    return result, session.primitives.made()
+    return result, session.primitives.implementations()
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -226,4 +226,4 @@ def test_the_mean_of_many_is_numpys() -> None:
     assert session is not None
     session.primitives.clear()
     pooled(ops.mean, x, {"axis": (2, 3)})
-    assert session.primitives.made() == []
+    assert session.primitives.implementations() == []

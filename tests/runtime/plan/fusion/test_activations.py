@@ -48,7 +48,7 @@ def used_in(function: Any, *arrays: Any) -> list[str]:
     for _ in range(3):
         actual = compiled(*given).numpy()
     assert_close(actual, expected)
-    return session.primitives.made()
+    return session.primitives.implementations()
 
 
 @pytest.mark.parametrize("scale", [0.1, 3.0, 60.0])

@@ -134,4 +134,4 @@ def test_chains_are_oft_onednns() -> None:
     given = [burn.from_numpy(normal(30, 50, seed=seed)) for seed in (1, 2)]
     for _ in range(2):
         compiled(*given)
-    assert session.primitives.made() == ["jit:uni"]
+    assert session.primitives.implementations() == ["jit:uni"]

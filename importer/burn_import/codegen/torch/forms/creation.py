@@ -27,13 +27,13 @@ def full(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     shape, dtype = r.integers(given["shape"]), given["dtype"]
     value = r.number_or_tensor(given["value"])
-    known = r.dtype(given["value"])
+    default = r.dtype(given["value"])
     if isinstance(given["value"], Tensor) and r.is_named(given["value"]):
         one = r.method_call(value, "reshape", [Expression("()")])
         if dtype is not None:
             one = r.method_call(one, "to", [r.static(dtype)])
         return r.method_call(one, "expand", [shape])
-    kind = _dtype(dtype or known)
+    kind = _dtype(dtype or default)
     kind = None if kind and _is_natural(value.text, kind) else kind
     return _made(r, r.call("torch.full", [shape, value], {"dtype": kind}))
 

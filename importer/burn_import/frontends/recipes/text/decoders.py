@@ -16,7 +16,7 @@ from burn_import.frontends.recipes.cross_checks import (
     length,
 )
 from burn_import.frontends.recipes.graph_writer import RecipeWriter
-from burn_import.frontends.recipes.text.rope import turned
+from burn_import.frontends.recipes.text.rope import rotate
 from burn_ir import InvalidModel
 
 FIRST = "layers.0.self_attn"
@@ -142,7 +142,7 @@ def self_attention(w: RecipeWriter, x: str, options: Attending, norm: Norm) -> s
         else:
             parts.append(w.heads(part, count))
     query, key = (
-        turned(w, part, options.turn, name)
+        rotate(w, part, options.turn, name)
         for part, name in zip(parts[:2], ("query", "key"), strict=True)
     )
     attended = w.attention(
@@ -151,7 +151,7 @@ def self_attention(w: RecipeWriter, x: str, options: Attending, norm: Norm) -> s
     return w.linear("o_proj", w.merged(attended))
 
 
-def gated(w: RecipeWriter, x: str, act: str) -> str:
+def gated_unit(w: RecipeWriter, x: str, act: str) -> str:
     """Apply a gated linear unit: ``down(act(gate(x)) * up(x))``."""
     gate = w.activation(act, w.linear("gate_proj", x))
     return w.linear("down_proj", w.op("Mul", gate, w.linear("up_proj", x)))

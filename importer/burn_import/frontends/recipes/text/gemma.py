@@ -14,17 +14,17 @@ from burn_import.frontends.recipes.text.decoders import (
     Attending,
     Norm,
     check,
-    gated,
+    gated_unit,
     head_size,
     masks,
     self_attention,
     windows,
 )
 from burn_import.frontends.recipes.text.heads import (
-    capped,
     classes,
     is_headed,
     next_token,
+    soft_cap,
 )
 from burn_import.frontends.recipes.text.rope import angles, has_layer_types
 from burn_ir.raw import RawModel
@@ -82,7 +82,7 @@ def gemma(w: RecipeWriter, config: Config) -> RawModel:
         return w.model(last_hidden_state=x)
     logits = next_token(w, config, x, table)
     usual = 30.0 if family == "Gemma2" else 0.0
-    return w.model(logits=capped(w, logits, cap(config, "final", usual)))
+    return w.model(logits=soft_cap(w, logits, cap(config, "final", usual)))
 
 
 def cap(config: Config, which: str, usual: float) -> float:
@@ -157,7 +157,7 @@ def layer(
     with w.module("mlp", f"{family}MLP"):
         # ``hidden_act`` of the first files is wrong: the models were trained with this
         # one.
-        y = gated(w, y, config.get("hidden_activation", "gelu_pytorch_tanh"))
+        y = gated_unit(w, y, config.get("hidden_activation", "gelu_pytorch_tanh"))
     y = y if family == "Gemma" else norm("post_feedforward_layernorm", y)
     return w.add(x, y)
 

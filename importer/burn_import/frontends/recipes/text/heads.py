@@ -95,7 +95,7 @@ def next_token(
     return vocabulary(w, name, x, table)
 
 
-def capped(w: RecipeWriter, x: str, bound: float) -> str:
+def soft_cap(w: RecipeWriter, x: str, bound: float) -> str:
     """Return soft-capped scores: ``tanh(x / bound) * bound``."""
     if not bound:
         return x

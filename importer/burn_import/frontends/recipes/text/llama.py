@@ -12,7 +12,7 @@ from burn_import.frontends.recipes.text.decoders import (
     SUPPORTS,
     Attending,
     check,
-    gated,
+    gated_unit,
     head_size,
     masks,
     self_attention,
@@ -78,7 +78,7 @@ def model(
             x = w.add(x, y)
             y = norm("post_attention_layernorm", x)
             with w.module("mlp", f"{family}MLP"):
-                y = gated(w, y, act)
+                y = gated_unit(w, y, act)
             x = w.add(x, y)
     return norm("norm", x)
 

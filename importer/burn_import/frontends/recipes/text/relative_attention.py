@@ -61,7 +61,7 @@ def rows_of(w: RecipeWriter, distance: str, rows: int, last: int) -> str:
     return w.op("Where", w.op("Less", distance, exact), distance, far)
 
 
-def unscaled(
+def attend(
     w: RecipeWriter, x: str, other: str, mask: str, count: int, causal: bool = False
 ) -> str:
     """Apply attention to ``other`` without scaling, as in T5."""

@@ -146,6 +146,6 @@ def angles(
     return turn[0], turn[1]
 
 
-def turned(w: RecipeWriter, x: str, turn: tuple[str, str], name: str = "") -> str:
+def rotate(w: RecipeWriter, x: str, turn: tuple[str, str], name: str = "") -> str:
     """Rotate heads ``[batch, heads, length, size]`` by their positions' angles."""
     return w.op("RotaryEmbedding", x, *turn, name=name)

@@ -18,8 +18,8 @@ from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.heads import vocabulary
 from burn_import.frontends.recipes.text.relative_attention import (
     TABLE,
+    attend,
     distances,
-    unscaled,
 )
 from burn_ir.raw import RawModel
 
@@ -166,13 +166,13 @@ def block(
                 last = config.positive("relative_attention_max_distance", 128)
                 hidden = None if seen.other else seen.mask
                 bias = distances(w, seen.places, last, hidden)
-            y = unscaled(w, y, y, bias, seen.count, causal=bool(seen.other))
+            y = attend(w, y, y, bias, seen.count, causal=bool(seen.other))
         x = w.add(x, y)
     if seen.other:
         with w.module("layer.1", "T5LayerCrossAttention"):
             y = norm(w, config, "layer_norm", x)
             with w.module("EncDecAttention", "T5Attention"):
-                y = unscaled(w, y, seen.other, seen.mask, seen.count)
+                y = attend(w, y, seen.other, seen.mask, seen.count)
             x = w.add(x, y)
     with w.module("layer.2" if seen.other else "layer.1", "T5LayerFF"):
         y = norm(w, config, "layer_norm", x)

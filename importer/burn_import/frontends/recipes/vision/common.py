@@ -24,7 +24,7 @@ def image(
     return w.input(name, dtype, BATCH, channels, *(size or (HEIGHT, WIDTH)))
 
 
-def pooled(w: RecipeWriter, x: str) -> str:
+def pool(w: RecipeWriter, x: str) -> str:
     """Return the means over height and width, ``[batch, channels]``."""
     return w.op("Flatten", w.op("GlobalAveragePool", x), axis=1)
 

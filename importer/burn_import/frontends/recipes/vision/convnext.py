@@ -12,7 +12,7 @@ from burn_import.frontends.recipes.vision.common import (
     depthwise,
     image,
     norm_2d,
-    pooled,
+    pool,
 )
 from burn_ir.raw import RawModel
 
@@ -89,7 +89,7 @@ def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
                 with w.module(f"stages.{number}", "ConvNextStage"):
                     x = stage(w, x, config)
         eps = config.get("layer_norm_eps", 1e-12)
-        x = w.layer_norm("layernorm", pooled(w, x), eps)
+        x = w.layer_norm("layernorm", pool(w, x), eps)
     return w.model(w.linear("classifier", x, LOGITS))
 
 

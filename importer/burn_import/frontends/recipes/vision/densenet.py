@@ -10,7 +10,7 @@ from burn_import.frontends.recipes.vision.common import (
     average_pool,
     image,
     max_pool,
-    pooled,
+    pool,
     relu,
 )
 from burn_ir.raw import RawModel
@@ -45,7 +45,7 @@ def densenet(w: RecipeWriter, config: Config) -> RawModel:
                     x = average_pool(w, x, 2)
             number += 1
         x = relu(w, w.batch_norm("norm5", x))
-    return w.model(w.linear("classifier", pooled(w, x), LOGITS))
+    return w.model(w.linear("classifier", pool(w, x), LOGITS))
 
 
 def has_layer(w: RecipeWriter, name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.graph_writer import LOGITS, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
-from burn_import.frontends.recipes.vision.common import depthwise, image, pooled
+from burn_import.frontends.recipes.vision.common import depthwise, image, pool
 from burn_ir import UnsupportedModel
 from burn_ir.raw import RawModel
 
@@ -43,15 +43,15 @@ def efficientnet(w: RecipeWriter, config: Config) -> RawModel:
         f"stages are {strides}. Activations are SiLU, and batch norms have the epsilon "
         f"{eps:g} of {'version 2' if fused else 'B5 to B7' if large else 'B0 to B4'}."
     )
-    x = normed(w, "features.0", image(w, "features.0.0.weight"), eps, 2)
+    x = conv_norm(w, "features.0", image(w, "features.0.0.weight"), eps, 2)
     for stage in range(1, stages + 1):
         for number in range(w.count(f"features.{stage}")):
             name = f"features.{stage}.{number}"
             squeezed = any(w.has(f"{name}.block.{n}.fc1.weight") for n in (1, 2))
             with w.module(name, "MBConv" if squeezed else "FusedMBConv"):
                 x = block(w, x, eps, STRIDES[stage - 1] if number == 0 else 1)
-    x = normed(w, f"features.{stages + 1}", x, eps)
-    return w.model(w.linear("classifier.1", pooled(w, x), LOGITS))
+    x = conv_norm(w, f"features.{stages + 1}", x, eps)
+    return w.model(w.linear("classifier.1", pool(w, x), LOGITS))
 
 
 def block(w: RecipeWriter, x: str, eps: float, stride: int) -> str:
@@ -68,7 +68,7 @@ def block(w: RecipeWriter, x: str, eps: float, stride: int) -> str:
         step = stride if number == deep else 1
         narrow = number == count - 1 and count > 1
         alone = bool(squeezed) and number == deep
-        y = normed(w, name, y, eps, step, act=not narrow, alone=alone)
+        y = conv_norm(w, name, y, eps, step, act=not narrow, alone=alone)
     first = w.shape("block.0.0.weight")
     input_channels = first[0] if squeezed and deep == 0 else first[1]
     same = stride == 1 and input_channels == w.shape(f"block.{count - 1}.0.weight")[0]
@@ -82,7 +82,7 @@ def squeeze(w: RecipeWriter, x: str) -> str:
     return w.op("Mul", w.op("Sigmoid", w.conv("fc2", y)), x)
 
 
-def normed(
+def conv_norm(
     w: RecipeWriter,
     name: str,
     x: str,

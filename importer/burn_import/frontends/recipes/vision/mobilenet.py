@@ -8,7 +8,7 @@ from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import IMAGES, any_of
 from burn_import.frontends.recipes.graph_writer import LOGITS, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
-from burn_import.frontends.recipes.vision.common import depthwise, image, pooled
+from burn_import.frontends.recipes.vision.common import depthwise, image, pool
 from burn_ir import UnsupportedModel
 from burn_ir.raw import RawModel
 
@@ -43,12 +43,12 @@ def mobilenet_v2(w: RecipeWriter, config: Config) -> RawModel:
         f"{', '.join(map(str, STEPS))} of {BLOCKS} halve the extents. "
         "Activations are ReLU6."
     )
-    x = normed(w, "features.0", image(w, "features.0.0.weight"), 2)
+    x = conv_norm(w, "features.0", image(w, "features.0.0.weight"), 2)
     for number in range(1, count + 1):
         with w.module(f"features.{number}", "InvertedResidual"):
             x = block(w, x, 2 if number in STEPS else 1)
-    x = normed(w, f"features.{count + 1}", x)
-    return w.model(w.linear("classifier.1", pooled(w, x), LOGITS))
+    x = conv_norm(w, f"features.{count + 1}", x)
+    return w.model(w.linear("classifier.1", pool(w, x), LOGITS))
 
 
 def block(w: RecipeWriter, x: str, stride: int) -> str:
@@ -57,7 +57,7 @@ def block(w: RecipeWriter, x: str, stride: int) -> str:
     y = x
     for number in range(last):
         deep = number == last - 1
-        y = normed(w, f"conv.{number}", y, stride if deep else 1, deep)
+        y = conv_norm(w, f"conv.{number}", y, stride if deep else 1, deep)
     with w.module("conv"):
         y = w.batch_norm(str(last + 1), w.conv(str(last), y))
     input_channels = w.shape("conv.0.0.weight")[1 if last > 1 else 0]
@@ -65,7 +65,7 @@ def block(w: RecipeWriter, x: str, stride: int) -> str:
     return w.add(x, y) if same else y
 
 
-def normed(
+def conv_norm(
     w: RecipeWriter, name: str, x: str, stride: int = 1, deep: bool = False
 ) -> str:
     """Apply a convolution, batch norm and ReLU6."""
@@ -116,18 +116,18 @@ def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
         with w.module("conv_stem", "MobileNetV2Stem"):
             first = "first_conv.convolution.weight"
             x = image(w, first, size, size, name="pixel_values")
-            x = narrowed(w, layer(w, "first_conv", x, config, 2), config, 1)
+            x = inverted(w, layer(w, "first_conv", x, config, 2), config, 1)
         for number in range(count - 1):
             with w.module(f"layer.{number}", "MobileNetV2InvertedResidual"):
-                y = narrowed(w, x, config, 2 if number + 2 in STEPS else 1)
+                y = inverted(w, x, config, 2 if number + 2 in STEPS else 1)
                 input_channels = w.shape("expand_1x1.convolution.weight")[1]
                 same = input_channels == w.shape("reduce_1x1.convolution.weight")[0]
             x = w.add(x, y) if same and number + 2 not in STEPS else y
         x = layer(w, "conv_1x1", x, config)
-    return w.model(w.linear("classifier", pooled(w, x), LOGITS))
+    return w.model(w.linear("classifier", pool(w, x), LOGITS))
 
 
-def narrowed(w: RecipeWriter, x: str, config: Config, stride: int) -> str:
+def inverted(w: RecipeWriter, x: str, config: Config, stride: int) -> str:
     """Apply an inverted residual block without its residual."""
     if w.has("expand_1x1.convolution.weight"):
         x = layer(w, "expand_1x1", x, config)

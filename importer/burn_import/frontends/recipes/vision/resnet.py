@@ -10,7 +10,7 @@ from burn_import.frontends.recipes.vision.common import (
     groups_of,
     image,
     max_pool,
-    pooled,
+    pool,
     relu,
 )
 from burn_ir.raw import RawModel
@@ -53,7 +53,7 @@ def resnet(w: RecipeWriter, config: Config) -> RawModel:
             stride = 2 if stage > 1 and number == 0 else 1
             x = block(w, f"layer{stage}.{number}", x, stride)
         stage += 1
-    return w.model(w.linear("fc", pooled(w, x), LOGITS))
+    return w.model(w.linear("fc", pool(w, x), LOGITS))
 
 
 def block(w: RecipeWriter, name: str, x: str, stride: int) -> str:
@@ -99,7 +99,7 @@ def hugging_face(w: RecipeWriter, config: Config) -> RawModel:
             for number in range(w.count("stages")):
                 with w.module(f"stages.{number}", "ResNetStage"):
                     x = stage(w, x, number, config)
-    return w.model(w.linear("classifier.1", pooled(w, x), LOGITS))
+    return w.model(w.linear("classifier.1", pool(w, x), LOGITS))
 
 
 def stage(w: RecipeWriter, x: str, number: int, config: Config) -> str:

@@ -34,7 +34,7 @@ def cond(
     )
 
 
-def inlined(g: Builder, body: Body, operands: Values) -> list[Value]:
+def inline(g: Builder, body: Body, operands: Values) -> list[Value]:
     """Inline a subgraph and return its results."""
     graph = body(operands)
     g.out.nodes.extend(graph.nodes)
@@ -46,7 +46,7 @@ def without_gradient(
     g: Builder, enabled: bool, body: Body, *operands: Value
 ) -> list[Value]:
     """Return the results of ``body``, detached unless ``enabled``."""
-    results = inlined(g, body, operands)
+    results = inline(g, body, operands)
     if enabled:
         return results
     pairs = zip(results, g.results, strict=True)
@@ -64,7 +64,7 @@ def with_autocast(
     *operands: Value,
 ) -> list[Value]:
     """Inline the body; casts in it are explicit nodes."""
-    return inlined(g, body, operands)
+    return inline(g, body, operands)
 
 
 def formal(g: Builder, x: Value, name: str) -> Value:
@@ -82,7 +82,7 @@ def while_loop(
     g: Builder, cond_fn: Body, body_fn: Body, carried: Sequence[Operand], rest: Values
 ) -> tuple[Value, ...]:
     first = [g.value(x, INT64) for x in carried]
-    start = inlined(g.at(BOOL), cond_fn, [*first, *rest])[0]
+    start = inline(g.at(BOOL), cond_fn, [*first, *rest])[0]
     number = Value(g.out.unique(f"{g.name}_number"), INT64, ())
     before = Value(g.out.unique(f"{g.name}_before"), BOOL, ())
     state = [formal(g, x, "carried") for x in first]

@@ -27,13 +27,13 @@ from burn_import.frontends.torchscript.values import (
 from burn_ir import UnsupportedModel
 
 
-def plain_parts(thing: PyValue) -> list[PyValue] | None:
+def plain_parts(obj: PyValue) -> list[PyValue] | None:
     """Return the tensors and numbers in nested lists and tuples; None for others."""
-    if is_plain(thing):
-        return [thing]
-    if not isinstance(thing, list | tuple):
+    if is_plain(obj):
+        return [obj]
+    if not isinstance(obj, list | tuple):
         return None
-    parts = [plain_parts(item) for item in thing]
+    parts = [plain_parts(item) for item in obj]
     return None if None in parts else [x for part in parts for x in part or ()]
 
 
@@ -45,10 +45,10 @@ def same_form(a: PyValue, b: PyValue) -> bool:
     return same and all(map(same_form, a, b))
 
 
-def filled(thing: PyValue, parts: Iterator[PyValue]) -> PyValue:
-    """Return ``thing`` with its tensors and numbers replaced by ``parts``."""
-    if isinstance(thing, list | tuple):
-        return rebuilt(thing, (filled(item, parts) for item in thing))
+def with_parts(obj: PyValue, parts: Iterator[PyValue]) -> PyValue:
+    """Return ``obj`` with its tensors and numbers replaced by ``parts``."""
+    if isinstance(obj, list | tuple):
+        return rebuilt(obj, (with_parts(item, parts) for item in obj))
     return next(parts)
 
 
@@ -137,11 +137,11 @@ class Carried:
 
     def first(self) -> list[PyValue]:
         """Return the values that flow into the first iteration."""
-        things = self.named(self.before)
-        things += [cell.holders[0] for cell in self.cells]
+        objs = self.named(self.before)
+        objs += [cell.holders[0] for cell in self.cells]
         for item in self.replaced:
-            things += plain_parts(item.first) or ()
-        return things + [x.first[-1] for x in self.growths if x.carries_last]
+            objs += plain_parts(item.first) or ()
+        return objs + [x.first[-1] for x in self.growths if x.carries_last]
 
     def hints(self) -> list[str]:
         """Return a name for each carried value."""
@@ -152,8 +152,8 @@ class Carried:
             names += [name for _ in plain_parts(item.first) or ()]
         return names + ["last" for x in self.growths if x.carries_last]
 
-    def _name_of(self, things: Sequence[PyValue], other: str) -> str:
-        names = (name for name, x in self.before.items() if any(x is y for y in things))
+    def _name_of(self, objs: Sequence[PyValue], other: str) -> str:
+        names = (name for name, x in self.before.items() if any(x is y for y in objs))
         return next((x.rstrip("0123456789") for x in names if x[0] != "_"), other)
 
     def named(self, names: Mapping[str, PyValue]) -> list[PyValue]:
@@ -163,36 +163,36 @@ class Carried:
             UnsupportedModel: a list or tuple has another structure than before the
                 loop.
         """
-        things: list[PyValue] = []
+        objs: list[PyValue] = []
         for name, before in self.parts.items():
             if before is None:
                 continue
             parts = plain_parts(names[name])
             if parts is None or not same_form(names[name], self.before[name]):
                 raise UnsupportedModel(f"a loop that changes the structure of {name!r}")
-            things += parts
-        return things
+            objs += parts
+        return objs
 
-    def fill(self, names: dict[str, PyValue], things: Iterator[PyValue]) -> None:
+    def fill(self, names: dict[str, PyValue], objs: Iterator[PyValue]) -> None:
         """Assign carried values to their names, cells and containers."""
         for name, parts in self.parts.items():
             if parts is not None:
-                names[name] = filled(self.before[name], things)
+                names[name] = with_parts(self.before[name], objs)
         for cell in self.cells:
-            value = next(things).value
+            value = next(objs).value
             for held in cell.holders:
                 held.current = viewed_as(value, held.current)
         for item in self.replaced:
-            item.entered = filled(item.first, things)
+            item.entered = with_parts(item.first, objs)
             item.put(item.entered)
 
     def enter(
-        self, names: dict[str, PyValue], things: Iterator[PyValue], number: Value
+        self, names: dict[str, PyValue], objs: Iterator[PyValue], number: Value
     ) -> None:
         """Begin iteration ``number`` with carried values."""
-        self.fill(names, things)
+        self.fill(names, objs)
         for growth in self.growths:
-            last = next(things) if growth.carries_last else None
+            last = next(objs) if growth.carries_last else None
             growth.marker = AppendedItems(number, growth.each, last)
             fill(growth.items, [*growth.first, growth.marker])
         self.entered = dict(names)
@@ -210,19 +210,19 @@ class Carried:
     def after(self, side: Side) -> tuple[list[PyValue], list[list[PyValue]]]:
         """Return the values carried out of an iteration, and each list's new items."""
         contents = {id(container): after for container, after in side.contents}
-        things = self.named(side.names)
+        objs = self.named(side.names)
         for cell in self.cells:
             held = cell.holders[0]
-            things.append(side.changed.get(held, held.current))
+            objs.append(side.changed.get(held, held.current))
         for item in self.replaced:
             after = contents.get(id(item.container), item.container)
-            things += plain_parts(_items(after)) or ()
+            objs += plain_parts(_items(after)) or ()
         added = [list(contents[id(x.items)])[-x.each :] for x in self.growths]
         for growth, new in zip(self.growths, added, strict=True):
             growth.holds_numbers = are_numbers(new[0], 0)
         lasts = zip(self.growths, added, strict=True)
-        things += [new[-1] for growth, new in lasts if growth.carries_last]
-        return things, added
+        objs += [new[-1] for growth, new in lasts if growth.carries_last]
+        return objs, added
 
     def learn(self, side: Side, outer: NodeWriter) -> bool:
         """Record unexpected effects of an iteration; return whether there are any.
@@ -243,14 +243,14 @@ class Carried:
                 growth.carries_last = is_expected = False
         return not is_expected
 
-    def check(self, things: Iterable[PyValue]) -> None:
+    def check(self, objs: Iterable[PyValue]) -> None:
         """Refuse a loop that stores a tensor which later iterations change in place.
 
         Raises:
-            UnsupportedModel: an item of ``things`` is such a tensor.
+            UnsupportedModel: an item of ``objs`` is such a tensor.
         """
         memories = {id(held.memory) for cell in self.cells for held in cell.holders}
-        if any(isinstance(x, TensorRef) and id(x.memory) in memories for x in things):
+        if any(isinstance(x, TensorRef) and id(x.memory) in memories for x in objs):
             raise UnsupportedModel(
                 "a loop that keeps a tensor which later iterations change in place"
             )
@@ -334,18 +334,18 @@ class Carried:
         return True
 
 
-def identities(thing: PyValue) -> set[int]:
-    """Return the ids of the lists in a thing, and of the memory of its tensors."""
-    if isinstance(thing, TensorRef):
-        return {id(thing.memory)}
-    if not isinstance(thing, list | tuple):
+def identities(obj: PyValue) -> set[int]:
+    """Return the ids of the lists in an object, and of the memory of its tensors."""
+    if isinstance(obj, TensorRef):
+        return {id(obj.memory)}
+    if not isinstance(obj, list | tuple):
         return set()
-    return {id(thing)}.union(*map(identities, thing))
+    return {id(obj)}.union(*map(identities, obj))
 
 
-def _is_carried_item(thing: PyValue) -> bool:
-    is_tuple = isinstance(thing, tuple) and plain_parts(thing) is not None
-    return is_plain(thing) or is_tuple
+def _is_carried_item(obj: PyValue) -> bool:
+    is_tuple = isinstance(obj, tuple) and plain_parts(obj) is not None
+    return is_plain(obj) or is_tuple
 
 
 def _items(container: Container) -> list[PyValue]:

@@ -28,7 +28,7 @@ from burn_import.frontends.torchscript.values import (
 from burn_ir import RawNode, Type, UnsupportedModel
 
 
-def branched(
+def write_if(
     machine: Expressions, node: ast.If, frame: Frame, condition: Value
 ) -> None:
     """Write both blocks of a branch; only one if the other raises an error."""
@@ -61,7 +61,7 @@ def returns_early(node: ast.If, frame: Frame) -> bool:
     return unset and frame.rest is not None
 
 
-def ended(
+def write_return(
     machine: Expressions, node: ast.If, frame: Frame, condition: Value
 ) -> PyValue:
     """Return the result of a function that a branch may end: interpret both sides."""
@@ -144,8 +144,8 @@ def _combined_test(
     return machine.number(f"_operator.{function}", tests, frame.origin(name))
 
 
-def _is_test(thing: PyValue) -> bool:
-    return isinstance(thing, Value) and thing.is_number and thing.dtype == BOOL
+def _is_test(obj: PyValue) -> bool:
+    return isinstance(obj, Value) and obj.is_number and obj.dtype == BOOL
 
 
 def side_of(
@@ -193,12 +193,12 @@ def _containers(machine: Expressions, names: Mapping[str, PyValue]) -> list[Cont
     containers: dict[int, Container] = {}
     stack = [*names.values(), *machine.modules.containers.values()]
     while stack:
-        thing = stack.pop()
-        if isinstance(thing, list | tuple | dict) and id(thing) not in containers:
-            machine.budget.step(len(thing))
-            if not isinstance(thing, tuple):
-                containers[id(thing)] = thing
-            stack += thing.values() if isinstance(thing, dict) else thing
+        obj = stack.pop()
+        if isinstance(obj, list | tuple | dict) and id(obj) not in containers:
+            machine.budget.step(len(obj))
+            if not isinstance(obj, tuple):
+                containers[id(obj)] = obj
+            stack += obj.values() if isinstance(obj, dict) else obj
     return list(containers.values())
 
 

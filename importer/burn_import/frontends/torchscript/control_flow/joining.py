@@ -91,7 +91,7 @@ class Join:
             tensor.current = results[slot.index].current
         for container, joined in contents:
             fill(container, _with_results(joined, results))
-        return {name: _with_results(thing, results) for name, thing in pending.items()}
+        return {name: _with_results(obj, results) for name, obj in pending.items()}
 
     def contents(self) -> list[tuple[Container, Container]]:
         """Return the lists and dicts that a block changed, with merged contents.
@@ -140,10 +140,10 @@ class Join:
 
     def leaf(self, a: PyValue, b: PyValue) -> Slot:
         """Return the slot of a result that is ``a`` or ``b``."""
-        for outputs, side, thing in zip(self.outputs, self.sides, (a, b), strict=True):
-            is_tensor = isinstance(thing, TensorRef)
-            value = side.changed.get(thing, thing) if is_tensor else thing
-            outputs.append(given(side.writer, value, self.origin))
+        for outputs, side, obj in zip(self.outputs, self.sides, (a, b), strict=True):
+            is_tensor = isinstance(obj, TensorRef)
+            value = side.changed.get(obj, obj) if is_tensor else obj
+            outputs.append(to_value(side.writer, value, self.origin))
         self.numbers.append(are_numbers(a, b))
         return Slot(len(self.numbers) - 1)
 
@@ -185,19 +185,19 @@ class Slot:
     index: int
 
 
-def _with_results(thing: PyValue, results: Sequence[PyValue]) -> PyValue:
-    """Return a thing with slots replaced by results; the same thing if it has none."""
-    if isinstance(thing, Slot):
-        return results[thing.index]
-    if not isinstance(thing, list | tuple | dict):
-        return thing
-    parts = thing.values() if isinstance(thing, dict) else thing
+def _with_results(obj: PyValue, results: Sequence[PyValue]) -> PyValue:
+    """Return ``obj`` with results in place of slots; the same object without slots."""
+    if isinstance(obj, Slot):
+        return results[obj.index]
+    if not isinstance(obj, list | tuple | dict):
+        return obj
+    parts = obj.values() if isinstance(obj, dict) else obj
     filled = [_with_results(part, results) for part in parts]
     if all(new is old for new, old in zip(filled, parts, strict=True)):
-        return thing
-    if isinstance(thing, dict):
-        return dict(zip(thing, filled, strict=True))
-    return rebuilt(thing, filled)
+        return obj
+    if isinstance(obj, dict):
+        return dict(zip(obj, filled, strict=True))
+    return rebuilt(obj, filled)
 
 
 def are_numbers(a: PyValue, b: PyValue) -> bool:
@@ -207,8 +207,8 @@ def are_numbers(a: PyValue, b: PyValue) -> bool:
     )
 
 
-def is_plain(thing: PyValue) -> bool:
-    return isinstance(thing, TensorRef | Value | bool | int | float)
+def is_plain(obj: PyValue) -> bool:
+    return isinstance(obj, TensorRef | Value | bool | int | float)
 
 
 def as_py_value(value: Value, is_number: bool) -> PyValue:
@@ -217,15 +217,15 @@ def as_py_value(value: Value, is_number: bool) -> PyValue:
     return TensorRef(value)
 
 
-def given(
-    writer: NodeWriter, thing: PyValue, origin: Origin, inside: bool = True
+def to_value(
+    writer: NodeWriter, obj: PyValue, origin: Origin, inside: bool = True
 ) -> Value:
-    """Return a thing as a value of the graph.
+    """Return an object as a value of the graph.
 
     With ``inside`` it is the result of a node, as the outputs of a body must be.
     """
     begin = len(writer.nodes.nodes)
-    value = thing.value if isinstance(thing, TensorRef) else thing
+    value = obj.value if isinstance(obj, TensorRef) else obj
     builder = writer.builder(origin, [value] if isinstance(value, Value) else [])
     if not isinstance(value, Value):
         kinds = {bool: BOOL, int: INT64, float: FLOAT64}

@@ -20,7 +20,7 @@ from burn_import.frontends.torchscript.control_flow.joining import (
     Side,
     are_numbers,
     as_py_value,
-    given,
+    to_value,
 )
 from burn_import.frontends.torchscript.control_flow.scopes import (
     appended_names,
@@ -42,7 +42,7 @@ from burn_ir.containers import widen
 from burn_ir.types import Type
 
 
-def repeated(
+def write_loop(
     machine: Expressions,
     node: ast.For | ast.While,
     frame: Frame,
@@ -110,10 +110,10 @@ class _Loop:
 
     def first(self) -> list[Value]:
         """Return the values that flow into the first iteration."""
-        things = self.carried.first()
-        self.numbers = [are_numbers(thing, 0) for thing in things]
+        objs = self.carried.first()
+        self.numbers = [are_numbers(obj, 0) for obj in objs]
         writer = self.machine.writer
-        return [given(writer, thing, self.origin, inside=False) for thing in things]
+        return [to_value(writer, obj, self.origin, inside=False) for obj in objs]
 
     def finish(self, last: list[Value], rows: list[Value]) -> None:
         """Bind names and lists to the results of the last iteration."""
@@ -131,22 +131,22 @@ class _Loop:
     def condition(self, frame: Frame, writer: NodeWriter) -> Value:
         """Return the value that tells whether there is another iteration."""
         if isinstance(self.node, ast.For):
-            return given(writer, True, self.origin)
+            return to_value(writer, True, self.origin)
         test = self.machine.evaluate(self.node.test, frame)
         if isinstance(test, TensorRef):
             test = self.machine.converted(bool, test, self.origin)
         if not isinstance(test, Value | bool):
             raise UnsupportedModel("a loop whose condition is not a bool")
-        return given(writer, test, self.origin)
+        return to_value(writer, test, self.origin)
 
     def typed_body(self) -> tuple[NodeWriter, dict[str, Type], list[str]]:
         """Return the body, with input types widened until its results fit them."""
         types: list[Type] | None = None
         while True:
             if types is None:
-                things = self.carried.first()
-                self.numbers = [are_numbers(thing, 0) for thing in things]
-                types = [_type_of(self.machine.writer, thing) for thing in things]
+                objs = self.carried.first()
+                self.numbers = [are_numbers(obj, 0) for obj in objs]
+                types = [_type_of(self.machine.writer, obj) for obj in objs]
             writer, inputs, results = self.interpret_iteration(types)
             if results is None:
                 types = None
@@ -213,7 +213,7 @@ class _Loop:
         writer = self.machine.writer
         condition = self.condition(frame, writer)
         flowing = carried + [self.stacked_items(items) for items in added]
-        return [condition, *(given(writer, thing, self.origin) for thing in flowing)]
+        return [condition, *(to_value(writer, obj, self.origin) for obj in flowing)]
 
     def carry_uninitialized(self, side: Side, outer: NodeWriter) -> bool:
         """Carry names without a value before the loop; return if there are any."""
@@ -235,9 +235,9 @@ class _Loop:
         return self.machine.operator("stack", [tensors], {}, self.origin)
 
 
-def _type_of(writer: NodeWriter, thing: PyValue) -> Type:
+def _type_of(writer: NodeWriter, obj: PyValue) -> Type:
     """Return the type of a tensor or number."""
-    value = thing.value if isinstance(thing, TensorRef) else thing
+    value = obj.value if isinstance(obj, TensorRef) else obj
     if not isinstance(value, Value):
         return Type({bool: BOOL, int: INT64, float: FLOAT64}[type(value)], ())
     typed = writer.typed(value)

@@ -19,18 +19,18 @@ from burn_import.frontends.torchscript.values import (
 )
 
 
-def like(thing: PyValue, writer: NodeWriter, others: Iterable[PyValue]) -> PyValue:
-    """Return a placeholder of the structure and type of ``thing``, valid in ``writer``.
+def like(obj: PyValue, writer: NodeWriter, others: Iterable[PyValue]) -> PyValue:
+    """Return a placeholder of the structure and type of ``obj``, valid in ``writer``.
 
     A tensor becomes one of ``others`` with the same extents; UNINITIALIZED if none has
     them.
     """
-    if isinstance(thing, list | tuple):
+    if isinstance(obj, list | tuple):
         others = list(others)
-        return rebuilt(thing, (like(item, writer, others) for item in thing))
-    value = thing.value if isinstance(thing, TensorRef) else thing
+        return rebuilt(obj, (like(item, writer, others) for item in obj))
+    value = obj.value if isinstance(obj, TensorRef) else obj
     if not isinstance(value, Value) or writer.has(value):
-        return thing
+        return obj
     if value.is_number:
         return {0: False, 1: 0}.get(kind_of(value.dtype), 0.0)
     wanted = value.dtype, value.dims

@@ -7,7 +7,12 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any
 
-from burn_import.frontends.torch_export.builder import FLOAT64, Value, kind_of, promoted
+from burn_import.frontends.torch_export.builder import (
+    FLOAT64,
+    Value,
+    kind_of,
+    promoted_dtype,
+)
 from burn_import.frontends.torch_export.complex_as_real import is_complex
 from burn_import.frontends.torchscript.operators.calls import OperatorCalls
 from burn_import.frontends.torchscript.operators.dtypes import (
@@ -88,22 +93,22 @@ def scalar_of(x: TensorRef) -> int:
     return scalar_number(x.value.dtype)
 
 
-def is_instance(thing: PyValue, kind: ast.expr) -> bool:
-    """Return whether a thing has a type of the code: ``Tensor``, ``List[Tensor]``.
+def is_instance(obj: PyValue, kind: ast.expr) -> bool:
+    """Return whether an object has a type of the code: ``Tensor``, ``List[Tensor]``.
 
     Raises:
         UnsupportedModel: the type is unknown.
     """
     outer = kind.value if isinstance(kind, ast.Subscript) else kind
     python_type = _TYPES.get(outer.id) if isinstance(outer, ast.Name) else None
-    if python_type is None or thing is UNKNOWN:
+    if python_type is None or obj is UNKNOWN:
         raise UnsupportedModel(f"isinstance of {ast.unparse(kind)}")
-    if isinstance(thing, Value):
+    if isinstance(obj, Value):
         return (
             python_type in (int, float, bool)
-            and python_type is _NUMBERS[kind_of(thing.dtype)]
+            and python_type is _NUMBERS[kind_of(obj.dtype)]
         )
-    return type(thing) is python_type
+    return type(obj) is python_type
 
 
 _TYPES: Mapping[str, type] = {
@@ -123,7 +128,7 @@ _NUMBERS = (bool, int, float, complex)
 def _promoted_type(operators: OperatorCalls, origin: Origin, *operands: PyValue) -> int:
     """Return the ``ScalarType`` number of the promoted dtype of operands."""
     values = [x.value if isinstance(x, TensorRef) else x for x in operands]
-    return scalar_number(promoted(values))
+    return scalar_number(promoted_dtype(values))
 
 
 def _extreme(name: str) -> Callable[..., PyValue]:

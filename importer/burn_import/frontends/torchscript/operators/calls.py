@@ -57,7 +57,7 @@ class OperatorCalls(ABC):
         """Return the result of an ATen operator, a tensor or a list of them."""
 
     @abstractmethod
-    def leaves(self, thing: PyValue) -> Iterator[PyValue]:
+    def leaves(self, obj: PyValue) -> Iterator[PyValue]:
         """Yield the leaves of nested lists, tuples and dicts."""
 
     @abstractmethod

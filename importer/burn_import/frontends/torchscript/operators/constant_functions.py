@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from burn_import.frontends.torch_export.builder import Value, promoted
+from burn_import.frontends.torch_export.builder import Value, promoted_dtype
 from burn_import.frontends.torchscript.operators.dtypes import (
     scalar_number,
     scalar_type,
@@ -106,7 +106,7 @@ def _least(*values: Any) -> Any:
 def _promoted_dtype(first: int, second: int) -> int:
     """Return the ``ScalarType`` number that two dtypes promote to."""
     types = [Value("", scalar_type(number)) for number in (first, second)]
-    return scalar_number(promoted(types))
+    return scalar_number(promoted_dtype(types))
 
 
 def _nothing(*values: PyValue) -> None:

@@ -17,7 +17,7 @@ from burn_import.frontends.torch_export.builder import (
     INT64,
     Value,
     kind_of,
-    promoted,
+    promoted_dtype,
 )
 from burn_import.frontends.torch_export.complex_as_real import (
     complex_dtype,
@@ -207,7 +207,7 @@ def _creation_dtype(operator: str, args: Mapping[str, Any]) -> DType:
     """Return the dtype of a tensor created from numbers."""
     if operator == "arange":
         numbers = [args[key] for key in ("start", "end", "step") if key in args]
-        dtype = promoted(numbers)
+        dtype = promoted_dtype(numbers)
         return FLOAT32 if kind_of(dtype) > kind_of(INT64) else INT64
     value = args.get("fill_value", args.get("data"))
     while isinstance(value, list | tuple) and value:
@@ -216,7 +216,7 @@ def _creation_dtype(operator: str, args: Mapping[str, Any]) -> DType:
         return FLOAT32 if kind_of(value.dtype) == kind_of(FLOAT32) else value.dtype
     if value is None or isinstance(value, list | tuple | str):
         return FLOAT32
-    return promoted([value])
+    return promoted_dtype([value])
 
 
 def _operands(operator: str, args: Mapping[str, Any]) -> DType:
@@ -229,7 +229,7 @@ def _operands(operator: str, args: Mapping[str, Any]) -> DType:
             operands += [x for x in given if isinstance(x, _OPERANDS)]
     if not operands:
         raise UnsupportedModel("expected operands, got none")
-    return promoted(operands)
+    return promoted_dtype(operands)
 
 
 def _first(args: Mapping[str, Any]) -> Value:

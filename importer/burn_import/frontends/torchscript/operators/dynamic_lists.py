@@ -20,10 +20,10 @@ from burn_ir import UnsupportedModel
 from burn_ir.graph_builder import Origin
 
 
-def has_rows(thing: PyValue) -> bool:
-    """Return whether a thing is a list of unknown length."""
-    return isinstance(thing, list) and any(
-        isinstance(x, Rows | AppendedItems) for x in thing
+def has_rows(obj: PyValue) -> bool:
+    """Return whether an object is a list of unknown length."""
+    return isinstance(obj, list) and any(
+        isinstance(x, Rows | AppendedItems) for x in obj
     )
 
 

@@ -122,13 +122,13 @@ class Operators(OperatorCalls):
         """The remaining steps and nodes of the program."""
         return self.writer.budget
 
-    def leaves(self, thing: PyValue) -> Iterator[PyValue]:
+    def leaves(self, obj: PyValue) -> Iterator[PyValue]:
         """Yield the leaves of nested lists, tuples and dicts.
 
         Raises:
             TooMuch: there are too many, or the nesting is cyclic.
         """
-        stack = [thing]
+        stack = [obj]
         while stack:
             item = stack.pop()
             self.budget.step()
@@ -195,13 +195,13 @@ class Operators(OperatorCalls):
             changed = tensors[-1 if entry.mutates == "out" else 0]
             self.journal += changed.change(results[0], f"torch.{call.name}")
             return changed
-        things = [
+        objs = [
             self._held(call, entry, results, index, tensors)
             for index in range(len(results))
         ]
         is_nonzero = call.name == "where" and "other" not in call.args
         is_list = call.name in _LISTS or is_nonzero
-        return things[0] if len(things) == 1 and not is_list else things
+        return objs[0] if len(objs) == 1 and not is_list else objs
 
     def _held(
         self,
@@ -383,13 +383,13 @@ def _unnamed(named: Mapping[str, Any]) -> dict[str, Any]:
     return dict(zip(("self", "other"), named.values(), strict=False))
 
 
-def _plain(thing: PyValue) -> PyValue:
-    """Return a thing with tensor references replaced by their values."""
-    if isinstance(thing, TensorRef):
-        return thing.value
-    if isinstance(thing, list | tuple):
-        return rebuilt(thing, (_plain(item) for item in thing))
-    return thing
+def _plain(obj: PyValue) -> PyValue:
+    """Return an object with tensor references replaced by their values."""
+    if isinstance(obj, TensorRef):
+        return obj.value
+    if isinstance(obj, list | tuple):
+        return rebuilt(obj, (_plain(item) for item in obj))
+    return obj
 
 
 def _argument(name: str, value: Any) -> Any:

@@ -129,7 +129,7 @@ class Releases:
         self._arena, self._held = arena, held
         self._buffers: list[Buffer] = []
 
-    def take(self, buffers: list[Buffer]) -> None:
+    def add(self, buffers: list[Buffer]) -> None:
         """Release the buffers, unless they are small enough in total."""
         self._buffers += buffers
         size = sum(buffer.end - buffer.start for buffer in self._buffers)

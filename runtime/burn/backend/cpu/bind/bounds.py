@@ -25,7 +25,7 @@ from burn.plan.plan_ir import Step
 
 #: The largest finite number of float32.
 LARGEST = float(np.finfo(np.float32).max)
-#: What gives NaN for NaN and a limit at infinities after a product, as in eager calls.
+#: Epilogues that are NaN for NaN, and have a limit at infinities, as in eager calls.
 _EXACT_ENDINGS = frozenset({"add", "scale", "sigmoid", "tanh"})
 
 PRODUCTS = frozenset(
@@ -44,8 +44,7 @@ _HAZARDS = _ACTIVATIONS | {max_pool, max_pool_with_places, gru, lstm, rnn, gelu_
 
 
 def operands_at_risk(step: Step, *, rounds: bool) -> tuple[int, ...]:
-    """Return the operands that must be finite, with the result, for oneDNN to be
-    correct.
+    """Return the operands that must be finite, like the result, for oneDNN to be right.
 
     With ``rounds`` sums are reordered or reformulated compared to eager calls: if one
     overflows, the result may be an infinity or NaN.

@@ -22,7 +22,7 @@ from burn.backend.cpu.bind.calls import (
     traced_arguments,
 )
 from burn.backend.cpu.bind.constants import Constants
-from burn.backend.cpu.bind.donated_buffers import DonatedBuffer, looking, written_over
+from burn.backend.cpu.bind.donated_buffers import DonatedBuffer, finite_check, in_place
 from burn.backend.cpu.bind.finite import (
     NotFiniteError,
     expect_numbers,
@@ -32,7 +32,7 @@ from burn.backend.cpu.bind.finite import (
 from burn.backend.cpu.bind.inputs import Inputs, Setter
 from burn.backend.cpu.bind.magnitudes import Magnitudes, check_within
 from burn.backend.cpu.bind.memory_orders import wanted_orders
-from burn.backend.cpu.bind.numpy_capture import UntraceableError, plain, unheard
+from burn.backend.cpu.bind.numpy_capture import UntraceableError, has_unused, plain
 from burn.backend.cpu.bind.sequence import Sequence
 from burn.backend.cpu.bind.workspaces import Workspaces
 from burn.backend.cpu.device import Cpu
@@ -95,7 +95,7 @@ class Builder:
                 other._buffers[slot] = buffer
         return other
 
-    def take(self, slot: int, array: Array) -> Setter:
+    def add_input(self, slot: int, array: Array) -> Setter:
         """Allocate an input, with its current value."""
         target = self.shaped_as(array)
         np.copyto(target, array)
@@ -144,13 +144,13 @@ class Builder:
             if owner and self._counts(drops).get(owner, 0) + 1 == owner.users:
                 self._free = [owner]
             self._bind(step)
-            look = mine and looking(step, mine, self.values)
-            if look:
-                look()
-                self.note(look)
+            check = mine and finite_check(step, mine, self.values)
+            if check:
+                check()
+                self.note(check)
             self._end(drops)
         writes = [(box, self.values[s.place]) for box, s in segment.writes.items()]
-        return self._sequence, written_over(self, self._kept, writes)
+        return self._sequence, in_place(self, self._kept, writes)
 
     # The interface for kernels and traced arrays.
 
@@ -327,7 +327,7 @@ class Builder:
             operands = [traced_arguments(arg, *context) for arg in template]
             outputs = step.primitive.kernel(*operands, **step.static)
             results = [plain(array) for array in output_list(step, outputs)]
-        if results and not unheard(operands) and self._are_ours(step, results):
+        if results and not has_unused(operands) and self._are_ours(step, results):
             return results
         self._sequence.back_to(mark)
         return None
@@ -395,6 +395,6 @@ class Builder:
         for buffer in unused.values():
             self._sequence.freed(*self.arena.span(buffer))
             self._inputs.release(buffer)
-        self._releases.take(list(unused.values()))
+        self._releases.add(list(unused.values()))
         if self._sequence.ends_in_engine():
             self._releases.release()

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cpu.bind.numpy_capture import UntraceableError, traced
+from burn.backend.cpu.bind.numpy_capture import UntraceableError, traced_view
 from burn.ops.support import Array
 from burn.plan.plan_ir import Slot, Step, UnforeseenError
 from burn.plan.replay import arguments, has_bounds, has_slots
@@ -32,8 +32,7 @@ def _unforeseen(step: Step, array: Any) -> UnforeseenError:
 
 
 class StepCall:
-    """A call of a step's whole kernel in each run; results are copied to
-    ``targets``.
+    """A call of a step's whole kernel in each run; copies results to ``targets``.
 
     ``values`` are the arrays of the slots in ``template``, in memory that stays.
     """
@@ -107,9 +106,9 @@ def traced_arguments(
         array = values[arg.place]
         if type(array) is not np.ndarray:
             return array
-        return traced(array, tracer, arg.place in constants)
+        return traced_view(array, tracer, arg.place in constants)
     if kind is np.ndarray and arg.ndim > 1:  # others may be read in Python, as axes are
-        return traced(arg, tracer, constant=True)
+        return traced_view(arg, tracer, constant=True)
     if kind is list or kind is tuple:
         return kind([traced_arguments(a, values, constants, tracer) for a in arg])
     if has_slots(arg):

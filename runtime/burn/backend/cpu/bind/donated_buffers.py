@@ -73,7 +73,7 @@ class DonatedBuffer:
         self._version = self._read.box.lend(partial(_copied, self.target))
 
 
-def looking(
+def finite_check(
     step: Step, kept: DonatedBuffer, values: dict[int, Array]
 ) -> Callable[[], None] | None:
     """Return a call that checks the updated value while it is in the cache, or None.
@@ -94,7 +94,7 @@ def looking(
     )
 
 
-def written_over(
+def in_place(
     memory: Notes, kept: dict[Box, DonatedBuffer], writes: list[tuple[Box, Array]]
 ) -> list[tuple[Box, Array | DonatedBuffer]]:
     """Return boxes with their next values, copied into donated buffers if needed."""

@@ -15,7 +15,7 @@ from burn.backend.cpu.onednn.binding.memory import address
 from burn.backend.cpu.onednn.binding.prepared import Fixed
 from burn.ops.support import Array
 
-#: Fewer bytes are copied in less time than primitives are told of another place.
+#: Fewer bytes are copied in less time than primitives are rebound to other memory.
 LEAST = 16_384
 
 
@@ -89,8 +89,7 @@ class Inputs:
         self._operands = set()
 
     def release(self, buffer: Buffer) -> None:
-        """Handle the end of the lifetime of ``buffer``: all readers of an input are
-        known.
+        """Handle the end of the lifetime of ``buffer``, when all its readers are known.
 
         In later runs they read the caller's memory directly.
         """

@@ -43,9 +43,7 @@ _UNDERFLOWING = 1.1e-19
 
 
 class _Normed(NamedTuple):
-    """The place of a norm's operand, and the factor and offset of its result's
-    bound.
-    """
+    """The operand of a norm, and the factor and offset of its result's bound."""
 
     source: int
     scale: float
@@ -63,8 +61,7 @@ def largest(array: Any) -> float:
 
 
 def row_sum_bound(array: Array) -> float:
-    """Return an upper bound of the sums of magnitudes in ``array[n]``, NaN if there is
-    a NaN.
+    """Return a bound of the sums of magnitudes in ``array[n]``; NaN if it has a NaN.
 
     A sum of ``n`` magnitudes is at most the root of ``n`` times the sum of their
     squares, which BLAS computes in one pass over memory. Squares that underflow are
@@ -103,8 +100,7 @@ def _has_few(array: Array) -> bool:
 
 
 def _square(limit: float) -> float:
-    """Return a number so that magnitudes are within ``limit`` if the sum of their
-    squares is below it.
+    """Return a bound of the sum of squares that keeps magnitudes within ``limit``.
 
     No square is above the sum, but for rounding. An infinite sum proves nothing.
     """
@@ -127,7 +123,7 @@ def limit_for(array: Array) -> float:
 
 
 class Magnitudes:
-    """The bounds of the places of a plan, which is bound to ``values``."""
+    """The bounds of the slots of a plan, which is bound to ``values``."""
 
     def __init__(self, values: dict[int, Array], constants: set[int]) -> None:
         self._values, self._constants = values, constants
@@ -152,9 +148,7 @@ class Magnitudes:
             self._normed[slot] = _Normed(source, more - least, least)
 
     def _with(self, source: int, bound: float, maker: Step) -> float:
-        """Return the bound of results of ``maker`` if that of ``source`` is
-        ``bound``.
-        """
+        """Return the bound of ``maker`` if that of ``source`` is ``bound``."""
         self._known[source] = bound
         return magnitude(maker, self)
 
@@ -165,9 +159,7 @@ class Magnitudes:
         return limit
 
     def bound(self, arg: Any) -> float:
-        """Return an upper bound of the magnitudes of an argument, infinity if
-        unknown.
-        """
+        """Return an upper bound of an argument's magnitudes, infinity if unknown."""
         kind = type(arg)
         if kind is Slot:
             magnitude = self._known.get(arg.place)
@@ -195,15 +187,13 @@ class Magnitudes:
         return constant
 
     def row_sum(self, arg: Any) -> float | None:
-        """Return a bound of the sums of magnitudes in the rows of a constant, else
-        None.
-        """
-        place = arg.place if type(arg) is Slot else None
-        total = self._row_sums.get(place)
+        """Return a bound of the row sums of magnitudes of a constant, else None."""
+        slot = arg.place if type(arg) is Slot else None
+        total = self._row_sums.get(slot)
         if total is None and (array := self.constant(arg)) is not None:
             total = row_sum_bound(array)
-            if place is not None:  # the rules of several steps ask for it
-                self._row_sums[place] = total
+            if slot is not None:  # the rules of several steps ask for it
+                self._row_sums[slot] = total
         return total
 
     def _array(self, arg: Any) -> Any:
@@ -214,8 +204,7 @@ class Magnitudes:
     def checks(
         self, step: Step, *, rounds: bool, may_check: bool
     ) -> list[tuple[int, float]] | None:
-        """Return the places with limits that must be checked for oneDNN to compute a
-        step.
+        """Return the slots whose limits are checked before oneDNN may compute a step.
 
         None if it must not compute the step, or if checks are needed and not allowed.
 
@@ -267,8 +256,7 @@ class Magnitudes:
 
 
 def check_within(array: Array, limit: float) -> Callable[[], None]:
-    """Return a call that leaves the program if ``array`` has magnitudes above
-    ``limit``, or NaN.
+    """Return a call that leaves the program if ``array`` exceeds ``limit`` or has NaN.
 
     It reads the elements in memory order.
     """

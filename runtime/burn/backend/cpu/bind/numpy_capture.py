@@ -102,11 +102,11 @@ class Traced(np.ndarray[Any, Any]):
         return target
 
     def _traced(self, array: Array, constant: bool) -> Any:
-        return traced(array, self.tracer, constant)
+        return traced_view(array, self.tracer, constant)
 
     def _known(self, array: Array) -> Any:
         """Return a constant result."""
-        return traced(array, self.tracer, constant=True)
+        return traced_view(array, self.tracer, constant=True)
 
     def _kept(self, result: Array) -> Any:
         """Return the result in memory of the plan."""
@@ -304,14 +304,14 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
 _ASKING = {np.shape, np.ndim, np.size, np.may_share_memory, np.result_type}
 
 
-def traced(array: Array, tracer: Notes, constant: bool = False) -> Any:
+def traced_view(array: Array, tracer: Notes, constant: bool = False) -> Any:
     """Return a view of ``array`` whose operations are reported to ``tracer``."""
     view = array.view(Traced)
     view.tracer, view.constant, view.used = tracer, constant, []
     return view
 
 
-def unheard(value: Any) -> bool:
+def has_unused(value: Any) -> bool:
     """Return whether an array among arguments was never used.
 
     A kernel that depends on it has read it by untraced means: ``np.asarray`` returns
@@ -320,7 +320,7 @@ def unheard(value: Any) -> bool:
     kind = type(value)
     if kind is Traced:
         return not value.used and not value.constant
-    return (kind is tuple or kind is list) and any(map(unheard, value))
+    return (kind is tuple or kind is list) and any(map(has_unused, value))
 
 
 def _varies(value: Any) -> bool:

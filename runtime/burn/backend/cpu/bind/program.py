@@ -186,7 +186,7 @@ class Program:
         if self._is_large:
             trim_heap()
         builder = Builder(Arena(peak), volatile, *options)
-        self._inputs = [builder.take(i, array) for i, array in enumerate(inputs)]
+        self._inputs = [builder.add_input(i, array) for i, array in enumerate(inputs)]
         node = _Node(self._root, builder, self._policy, self._profiler)
         self._forks = forks()
         self._node = node

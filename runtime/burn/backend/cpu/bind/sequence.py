@@ -138,9 +138,7 @@ class Sequence:
                 raise OneDnnError("primitive_execute", 5)
 
     def _grouped(self) -> list[tuple[bool, tuple[Callable[[], Any], ...]]]:
-        """Return runs of calls of one kind, with changes of the thread count
-        between.
-        """
+        """Return runs of calls of one kind, with thread count changes in between."""
         groups: list[tuple[bool, list[Callable[[], Any]]]] = []
 
         def append(engine: bool, function: Callable[[], Any]) -> None:

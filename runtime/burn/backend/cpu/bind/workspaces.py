@@ -48,9 +48,7 @@ class Workspaces:
         self._left[self._step.outputs] = (key, memory)
 
     def left(self, key: Hashable) -> Any:
-        """Return the memory that was stored for the current step under ``key``, or
-        None.
-        """
+        """Return the current step's memory that was stored under ``key``, or None."""
         entry = self._left.get(_results(self._step)) if self._step else None
         return entry[1] if entry is not None and entry[0] == key else None
 
@@ -70,9 +68,7 @@ class Workspaces:
 
 
 def _gradients(segment: Segment) -> Iterator[tuple[int, ...]]:
-    """Yield the places of results whose gradients are computed in or after
-    ``segment``.
-    """
+    """Yield the slots of results with gradients in or after ``segment``."""
     for step in segment.steps:
         if isinstance(step, Step) and step.primitive.gradient_of is not None:
             yield _results(step)
@@ -81,7 +77,7 @@ def _gradients(segment: Segment) -> Iterator[tuple[int, ...]]:
 
 
 def _results(step: Step) -> tuple[int, ...]:
-    """Return the places of the results whose gradients ``step`` computes."""
+    """Return the slots of the results whose gradients ``step`` computes."""
     forward = step.primitive.gradient_of
     if forward is None:
         return ()

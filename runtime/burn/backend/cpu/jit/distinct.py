@@ -39,8 +39,8 @@ def _source(dtype: np.dtype[Any]) -> str:
     limit = to.do(f"sub i64 {most}, 1")
     total = to.cell(INT64)
     to.set(total, INT64, "0")
-    with to.counting("0", most) as place:
-        to.store(INT64, "0", _integer(to, counts, place))
+    with to.counting("0", most) as index:
+        to.store(INT64, "0", _integer(to, counts, index))
     with to.counting("0", size) as i:
         mine = _element(to, dtype, x, i)
 
@@ -62,15 +62,15 @@ def _source(dtype: np.dtype[Any]) -> str:
             return to.do(f"and i1 {is_less}, {to.do(f'icmp ne i64 {flag}, 0')}")
 
         rank = _counted(to, size, precedes)
-        place = to.do(f"call i64 @llvm.umin.i64(i64 {rank}, i64 {limit})")
+        bounded = to.do(f"call i64 @llvm.umin.i64(i64 {rank}, i64 {limit})")
         to.store(INT64, rank, _integer(to, inverse, i))
-        count = to.load(INT64, _integer(to, counts, place))
-        to.store(INT64, to.do(f"add i64 {count}, 1"), _integer(to, counts, place))
+        count = to.load(INT64, _integer(to, counts, bounded))
+        to.store(INT64, to.do(f"add i64 {count}, 1"), _integer(to, counts, bounded))
         # Equal elements are written where the first of them was, as they are.
         is_new = to.do(f"icmp eq i64 {count}, 0")
-        kept = to.load(INT64, _integer(to, first, place))
+        kept = to.load(INT64, _integer(to, first, bounded))
         index = to.do(f"select i1 {is_new}, i64 {i}, i64 {kept}")
-        to.store(INT64, index, _integer(to, first, place))
+        to.store(INT64, index, _integer(to, first, bounded))
     _write_values(to, dtype, (x, first, values), (size, most))
     to.fail_if(to.do(f"icmp ne i64 {to.get(total, INT64)}, {most}"))
     return to.text()
@@ -88,10 +88,10 @@ def _write_values(
     """
     (x, first, values), (size, most) = places, extents
     last = to.do(f"sub i64 {size}, 1")
-    with to.counting("0", most) as place:
-        index = to.load(INT64, _integer(to, first, place))
+    with to.counting("0", most) as rank:
+        index = to.load(INT64, _integer(to, first, rank))
         index = to.do(f"call i64 @llvm.umin.i64(i64 {index}, i64 {last})")
-        target = to.at(values, (place, str(dtype.itemsize)))
+        target = to.at(values, (rank, str(dtype.itemsize)))
         to.store(dtype, _element(to, dtype, x, index), target)
 
 

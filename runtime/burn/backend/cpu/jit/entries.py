@@ -43,8 +43,7 @@ class Free(NamedTuple):
 
 
 def batches(entries: list[Entry], is_batching: bool) -> Iterator[list[Entry]]:
-    """Yield the calls in order; those of machine code with their neighbors if
-    ``is_batching``.
+    """Yield the calls in order; with ``is_batching`` adjacent machine code in batches.
 
     Calls of oneDNN with different numbers of threads are not in one batch.
     """

@@ -74,9 +74,7 @@ class Group:
     _read: dict[Place, LoopValue] = field(default_factory=dict)
 
     def take(self, calls: Iterable[KernelCall], frees: "Frees") -> bool:
-        """Add the operations of a NumPy call; return False, without changes, if
-        impossible.
-        """
+        """Add the operations of a NumPy call; return False if it is impossible."""
         before = (self.shape, self.axes, dict(self.current), dict(self._read))
         arrays = dict(self.arrays)
         position = self.start + self.count
@@ -220,9 +218,7 @@ class Frees:
         self._frees = sorted(frees)
 
     def are(self, array: Array, since: int, until: int) -> bool:
-        """Return whether ``array``, written by call ``since``, is dead after
-        ``until``.
-        """
+        """Return whether ``array``, written by call ``since``, is dead at ``until``."""
         low, high = np.lib.array_utils.byte_bounds(array)
         first = bisect_right(self._frees, since, key=attrgetter("calls"))
         last = bisect_right(self._frees, until, key=attrgetter("calls"))

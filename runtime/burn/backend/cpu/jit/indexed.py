@@ -37,14 +37,12 @@ def gathered(source: Place, target: Array) -> Kernel | None:
 
 
 def scattered(name: str, target: Place, values: Array) -> Kernel | None:
-    """Return the kernel of combining ``array[indices]`` with values by the function
-    ``name``, None if it is NumPy's.
-    """
+    """Return the kernel of ``ufunc.at`` on ``array[indices]``; None for NumPy's."""
     return _indexed(name, target, values)
 
 
-def _indexed(name: str, place: Place, other: Array) -> Kernel | None:
-    array, indices = place
+def _indexed(name: str, indexing: Place, other: Array) -> Kernel | None:
+    array, indices = indexing
     rest = array.shape[len(indices) :]
     if not 0 < len(indices) <= min(MOST, array.ndim) or not is_known(array.dtype):
         return None
@@ -106,7 +104,7 @@ def _source(
     extents = [(to.word(), to.word(), to.words(rank)) for _ in kinds]
 
     with to.nested(shape) as loops:
-        place, failed = "0", "false"
+        offset, failed = "0", "false"
         for kind, start, (extent, stride, own) in zip(
             kinds, starts, extents, strict=True
         ):
@@ -116,9 +114,9 @@ def _source(
             index, is_outside = wrapped(to, index, extent)
             failed = to.do(f"or i1 {failed}, {is_outside}")
             part = to.do(f"mul nsw i64 {index}, {stride}")
-            place = to.do(f"add nsw i64 {place}, {part}")
+            offset = to.do(f"add nsw i64 {offset}, {part}")
         to.fail_if(failed)
-        first = to.do(f"getelementptr i8, ptr {array}, i64 {place}")
+        first = to.do(f"getelementptr i8, ptr {array}, i64 {offset}")
         second = to.at(other, *zip(loops, steps, strict=True))
         with to.counting("0", count) as number:
             mine = to.at(first, (number, inner))

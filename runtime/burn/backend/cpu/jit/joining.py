@@ -42,9 +42,7 @@ class _Call(NamedTuple):
 
     @property
     def time(self) -> float | None:
-        """The nanoseconds without elements that machine code saves, None if it cannot
-        make the call.
-        """
+        """The nanoseconds that machine code saves, None if it cannot make the call."""
         if self.operations is not None:
             return numpy_time(self.operations)
         if self.single is not None:
@@ -74,15 +72,17 @@ def joined(
     owned: list[Any] = []
     position = 0
     for start, end, kernel, _ in chosen:
-        made = machine().call(kernel)
+        compiled = machine().call(kernel)
         joint = entries[start:end]
         steps = {id(step): step for entry in joint for step in entry.steps}
-        call = made.call
+        call = compiled.call
         if kernel.may_fail:
             call = partial(_guarded, call, [entry.call for entry in joint])
         results += entries[position:start]
-        results.append(Entry(None, call, tuple(steps.values()), GENERATED, made.native))
-        owned += [made.owned, kernel.owned, joint]
+        results.append(
+            Entry(None, call, tuple(steps.values()), GENERATED, compiled.native)
+        )
+        owned += [compiled.owned, kernel.owned, joint]
         position = end
     return results + entries[position:], owned
 

@@ -29,9 +29,7 @@ class Code(NamedTuple):
 
 
 class NativeCall(NamedTuple):
-    """A call that returns a status, its function, None if several threads run it, and
-    what must live as long.
-    """
+    """A call that returns a status, its sole function if any, and what it refers to."""
 
     call: Callable[[], Any]
     native: Native | None
@@ -172,5 +170,5 @@ def _address(function: Any) -> int:
     return address
 
 
-# What stands for OpenMP's functions where nobody calls the function that asks them.
+# A placeholder for OpenMP's functions in code that never calls them.
 _ALONE = PYFUNCTYPE(None)(lambda: None)

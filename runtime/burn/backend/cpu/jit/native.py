@@ -1,7 +1,7 @@
 """Functions of machine code with a status, for single calls of a plan.
 
-What such a function reads is a list of words (addresses and numbers), so that calls of
-other shapes share its code.
+Such a function reads a list of words (addresses and numbers), so that calls of other
+shapes share its code.
 """
 
 from collections.abc import Iterator, Sequence

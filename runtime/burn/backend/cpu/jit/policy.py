@@ -29,9 +29,7 @@ class KernelPolicy(Enum):
 
 @cache
 def has_compiler() -> bool:
-    """Return whether a version of llvmlite that generated kernels support is
-    installed.
-    """
+    """Return whether an llvmlite that generated kernels support is installed."""
     try:
         from llvmlite import __version__  # quicker than importlib.metadata
     except ImportError:

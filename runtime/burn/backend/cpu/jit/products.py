@@ -86,7 +86,7 @@ def _by_columns(
             with to.counting("0", columns) as j:
                 b = to.load(dtype, to.at(y, (k, y0), (j, y1)))
                 product = to.do(f"fmul {TYPES[dtype]} {a}, {b}")
-                place = to.at(target, (i, t0), (j, t1))
-                total = to.load(dtype, place)
+                pointer = to.at(target, (i, t0), (j, t1))
+                total = to.load(dtype, pointer)
                 total = to.do(f"fadd {TYPES[dtype]} {total}, {product}")
-                to.store(dtype, total, place)
+                to.store(dtype, total, pointer)

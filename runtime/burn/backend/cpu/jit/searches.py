@@ -12,8 +12,7 @@ from burn.ops.support import Array
 
 
 def nonzero(x: Array, target: Array) -> Kernel | None:
-    """Return the kernel of the indices of nonzero elements [rank, count], None if it is
-    NumPy's.
+    """Return the kernel of ``np.nonzero`` as an array [rank, count]; None for NumPy's.
 
     It fails if there are more or fewer than in ``target``.
     """
@@ -32,35 +31,33 @@ def _nonzero_source(dtype: np.dtype[Any], rank: int) -> str:
     to = FunctionWriter()
     x, target, most = to.word("ptr"), to.word("ptr"), to.word()
     shape, strides = to.words(rank), to.words(rank)
-    found = to.cell(INT64)
-    to.set(found, INT64, "0")
+    total = to.cell(INT64)
+    to.set(total, INT64, "0")
     limit = to.do(f"sub i64 {most}, 1")
 
     with to.nested(shape) as loops:
         value = to.load(dtype, to.at(x, *zip(loops, strides, strict=True)))
         compare, zero = ("fcmp une", "0.0") if dtype in FLOATS else ("icmp ne", "0")
         is_nonzero = to.do(f"{compare} {stored(dtype)} {value}, {zero}")
-        before = to.get(found, INT64)
+        before = to.get(total, INT64)
         # Written in any case, and over again if the element is zero.
-        place = to.do(f"call i64 @llvm.umin.i64(i64 {before}, i64 {limit})")
+        position = to.do(f"call i64 @llvm.umin.i64(i64 {before}, i64 {limit})")
         is_full = to.do(f"icmp uge i64 {before}, {most}")
         for axis, loop in enumerate(loops):
             row = to.do(f"mul i64 {most}, {axis}")
-            pointer = to.at(target, (to.do(f"add i64 {row}, {place}"), "8"))
+            pointer = to.at(target, (to.do(f"add i64 {row}, {position}"), "8"))
             kept = to.load(INT64, pointer)
             value = to.do(f"select i1 {is_full}, i64 {kept}, i64 {loop}")
             to.store(INT64, value, pointer)
         step = to.do(f"zext i1 {is_nonzero} to i64")
-        to.set(found, INT64, to.do(f"add i64 {before}, {step}"))
-    count = to.get(found, INT64)
+        to.set(total, INT64, to.do(f"add i64 {before}, {step}"))
+    count = to.get(total, INT64)
     to.fail_if(to.do(f"icmp ne i64 {count}, {most}"))
     return to.text()
 
 
 def extreme(name: str, x: Array, axis: int, target: Array) -> Kernel | None:
-    """Return the kernel of ``np.argmax`` or ``np.argmin`` along an axis, None if it is
-    NumPy's.
-    """
+    """Return the kernel of ``argmax`` or ``argmin`` along an axis; None for NumPy's."""
     axis %= max(x.ndim, 1)
     if x.dtype not in (*FLOATS, INT32, INT64) or not x.size or x.ndim > 6:
         return None

@@ -14,9 +14,7 @@ from burn.ops.support import Array
 
 
 def taken(source: Array, indices: Array, axis: int, target: Array) -> Kernel | None:
-    """Return the kernel of ``source.take(indices, axis, target)``, None if it is
-    NumPy's.
-    """
+    """Return the kernel of ``source.take(indices, axis, target)``; None for NumPy's."""
     axis %= source.ndim
     rows, size = prod(source.shape[:axis]), prod(source.shape[axis + 1 :])
     is_supported = is_known(source.dtype) and indices.dtype in INDICES

@@ -102,9 +102,7 @@ class GraphReplay(Executable):
         return self._replay.run(inputs)
 
     def compared(self, inputs: list[Any]) -> Iterator[tuple[int, Step, float]]:
-        """Yield each fused step with its number and relative error against unfused
-        steps.
-        """
+        """Yield each fused step with its number and error against unfused steps."""
         with self._device.current():
             program = Program(self._plan, self._device)
             state = State(program, self._device).values()
@@ -138,9 +136,7 @@ class GraphReplay(Executable):
         return self._captured
 
     def _capture(self, inputs: list[Any], read: list[Any]) -> "Captured":
-        """Return a verified graph, with fallbacks to fills between kernels and no
-        fusion.
-        """
+        """Return a verified graph; fall back to fills between kernels, or no fusion."""
         plan, device, varying = self._plan, self._device, self._varying
         if self._program is None:
             self._program = Program(plan, device, varying=varying)
@@ -190,7 +186,7 @@ class Captured:
             with capturing(self._memory):
                 self._graph = self._recorded(program, stream, constants)
         # From another pool: what is free there is scratch memory of the graph.
-        self._state.take(self._beside)
+        self._state.set_outputs(self._separate)
         cupy.cuda.get_current_stream().synchronize()
         self.kernels = check_nodes(self._graph)
         for _ in range(_CHECKS):
@@ -246,7 +242,7 @@ class Captured:
             ):
                 values = {**constants, **state}
                 self._result, written = program.run(self._inputs, values)
-                self._beside = self._state.beside(written)
+                self._separate = self._state.separate_values(written)
             (graph,) = graphs
             if self._memory.separates or wait_for_ends(graph, None, starts_early):
                 return graph
@@ -263,7 +259,7 @@ class Captured:
             error = difference(ours, theirs)
             if not error <= _MOST:
                 raise GraphError(f"the graph differs from its kernels by {error:.1e}")
-        pairs = zip(self._beside, written, strict=True)
+        pairs = zip(self._separate, written, strict=True)
         far = sum(_are_apart(*pair) for pair in pairs)
         if far > len(written) * _FEW:
             raise GraphError(f"{far} of {len(written)} boxes differ from its kernels")
@@ -271,7 +267,7 @@ class Captured:
     def __del__(self) -> None:
         """Give the memory back: pools of CuPy that are deleted keep what is free."""
         with suppress(RuntimeError, AttributeError, TypeError):  # at the end of Python
-            for name in ("_graph", "_result", "_beside", "_state", "_inputs"):
+            for name in ("_graph", "_result", "_separate", "_state", "_inputs"):
                 vars(self).pop(name, None)
             with self._device.current():
                 self._memory.close()

@@ -22,9 +22,9 @@ from burn.ops.support import Array, namespace
 from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan
 from burn.plan.passes import run_passes
-from burn.plan.passes.constants import constants_first
+from burn.plan.passes.constants import hoist_constants
 from burn.plan.passes.dead import without_dead
-from burn.plan.passes.fusion.elements import Abilities, in_elements
+from burn.plan.passes.fusion.elements import Abilities, fuse_elementwise
 from burn.plan.passes.graph import Graph
 from burn.plan.passes.places import last_place
 from burn.plan.plan_ir import Read, Segment, Slot, Step, slots_in
@@ -127,9 +127,7 @@ class Program:
     def compared(
         self, inputs: list[Any], constants: dict[int, Any]
     ) -> Iterator[tuple[int, Step, float]]:
-        """Yield number, step, and relative error of each fused step against unfused
-        steps.
-        """
+        """Yield number, step and relative error of each step against unfused ones."""
         values = self._values(inputs, constants)
         for number, (step, drops) in enumerate(self._steps):
             parts = _parts(step, self.device)
@@ -170,15 +168,13 @@ class Program:
 
 
 def _passed(plan: Plan, is_fused: bool) -> Segment:
-    """Return the steps of ``plan``, fused as far as gradients and ``is_fused``
-    allow.
-    """
+    """Return the steps of ``plan``, fused as far as gradients and options allow."""
     abilities = Abilities(is_printed, PRIMITIVES)
     if not is_fused:
-        return run_passes(plan.root, plan.inputs, (constants_first,))
+        return run_passes(plan.root, plan.inputs, (hoist_constants,))
     if plan.has_gradients:
-        chains = partial(in_elements, abilities=abilities)
-        passes = (constants_first, chains, without_dead)
+        chains = partial(fuse_elementwise, abilities=abilities)
+        passes = (hoist_constants, chains, without_dead)
         return run_passes(plan.root, plan.inputs, passes)
     return device_segment(plan, abilities)
 

@@ -75,7 +75,7 @@ class State:
                 target[...] = self._targets[box]
             self._targets[box] = target
 
-    def beside(self, written: list[Any]) -> list[Any]:
+    def separate_values(self, written: list[Any]) -> list[Any]:
         """Return the new values in the layout of the old ones, in separate memory."""
         taken = {t.data.mem.ptr for t in self._targets.values()}
         arrays = []
@@ -90,7 +90,7 @@ class State:
             arrays.append(array)
         return arrays
 
-    def take(self, arrays: list[Any]) -> None:
+    def set_outputs(self, arrays: list[Any]) -> None:
         """Set the arrays that :meth:`commit` copies, which a graph writes."""
         table, slices = [], []
         for box, array in zip(self._program.writes, arrays, strict=True):

@@ -193,9 +193,7 @@ def is_channels_last(x: Array) -> bool:
 
 
 def pack_size(channels: int, *arrays: Array) -> int:
-    """Return how many of ``channels`` to read at once, by the alignment of
-    ``arrays``.
-    """
+    """Return how many of ``channels`` to read at once, by the arrays' alignment."""
     size: int = TYPES[arrays[0].dtype][1]
     while size > 1 and (
         channels % size or any(a.data.ptr % (size * a.itemsize) for a in arrays)
@@ -226,9 +224,7 @@ def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
 def _middle(
     x: Array, axes: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, int, int]] | None:
-    """Return the axes in memory order, and the extents before, of and after
-    ``axes``.
-    """
+    """Return the axes in memory order; the extents before, in and after ``axes``."""
     order: Any = range(x.ndim)
     if not x.flags.c_contiguous:
         order = memory_order(x.shape, x.strides, x.itemsize)

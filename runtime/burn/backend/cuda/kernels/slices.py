@@ -35,9 +35,7 @@ extern "C" __global__ void write_slices(const long long* table) {
 
 @update_slice_op.on(Cuda)
 def update_slice(x: Array, update: Array, start: Array, *, axis: int = -2) -> Array:
-    """Compute :func:`burn.ops.caches.update_slice` without reading ``start`` on the
-    host.
-    """
+    """Compute :func:`burn.ops.caches.update_slice`, with ``start`` on the device."""
     import cupy
 
     out = cupy.array(x, order="C")

@@ -113,9 +113,7 @@ def tree_ensemble(
 
 
 def _walked(arrays: tuple[Array, ...], missing: Array | None) -> Array:
-    """The leaf that each row reaches in each tree, [rows, trees]; below 0 in a
-    circle.
-    """
+    """Return each row's leaf in each tree, [rows, trees]; below 0 in a circle."""
     import cupy
 
     x, roots, features, modes, splits, links, targets, weights = arrays

@@ -49,7 +49,7 @@ class _Scores(NamedTuple):
     is_grouped: bool = False
 
 
-def with_attention(steps: Steps, graph: Graph) -> Steps:
+def fuse_attention(steps: Steps, graph: Graph) -> Steps:
     """Replace product, softmax, product by :func:`scaled_attention`.
 
     Casts of half operands to float32 and back are part of it. Scores in half precision
@@ -73,7 +73,7 @@ def with_attention(steps: Steps, graph: Graph) -> Steps:
 
 
 def _matched(step: Step, graph: Graph) -> _Match | None:
-    """The attention whose last product is ``step``, or None."""
+    """Return the attention whose last product is ``step``, or None."""
     (dtype,) = step.dtypes[:1]
     if step.primitive is not matmul or dtype not in (FLOAT32, graph.dtype):
         return None
@@ -106,8 +106,7 @@ def _matched(step: Step, graph: Graph) -> _Match | None:
 
 
 def _weights(step: Step, graph: Graph) -> tuple[Step | None, tuple[Step, ...]]:
-    """Return the step that computes the weights of a product, and the reshapes around
-    it.
+    """Return the step that computes a product's weights, and the reshapes around it.
 
     Reshapes of the weights and of the result occur where heads that share keys are rows
     of one product.
@@ -129,7 +128,7 @@ def _is_softmax(step: Step) -> bool:
 
 
 def _scores(step: Step | None, graph: Graph, dtype: Any) -> _Scores | None:
-    """What ``step`` computes from a product of ``dtype``, None if it is no scores."""
+    """Return the scores that ``step`` computes from a product of ``dtype``, or None."""
     if step is None or step.dtypes != (dtype,):
         return None
     if step.primitive is matmul:
@@ -152,7 +151,7 @@ def _scores(step: Step | None, graph: Graph, dtype: Any) -> _Scores | None:
 
 
 def _with_scaled_query(scores: _Scores, graph: Graph, dtype: Any) -> _Scores:
-    """``scores`` with a number that the query is multiplied by as their scale."""
+    """Return ``scores`` with a factor of the query as their scale."""
     step = graph.only_use(scores.query)
     if step is None or step.dtypes != (dtype,) or len(step.args) != 2:
         return scores
@@ -164,7 +163,7 @@ def _with_scaled_query(scores: _Scores, graph: Graph, dtype: Any) -> _Scores:
 
 
 def _factor(step: Step) -> tuple[Any, float] | None:
-    """What ``step`` multiplies by a number, and the number; None if it does not."""
+    """Return the operand that ``step`` multiplies by a number, and the number."""
     if step.primitive not in (mul, div) or len(step.args) != 2:
         return None
     value, number = step.args
@@ -176,9 +175,7 @@ def _factor(step: Step) -> tuple[Any, float] | None:
 
 
 def _grouped(step: Step, graph: Graph) -> _Scores | None:
-    """Return the scores of a product in which heads that share keys are rows, or
-    None.
-    """
+    """Return the scores of a product whose rows are heads with shared keys, or None."""
     product = graph.only_use(step.args[0])
     if product is None or product.primitive is not matmul:
         return None
@@ -201,7 +198,7 @@ def _scaled(step: Step, graph: Graph) -> _Scores | None:
 
 
 def _with_addend(step: Step, graph: Graph) -> _Scores | None:
-    """Scores with one more mask that is added."""
+    """Return scores with one more additive mask."""
     for value, mask in (step.args, step.args[::-1]):
         inner = _scores(graph.only_use(value), graph, step.dtypes[0])
         shape, dtype = graph.known(mask)
@@ -275,7 +272,7 @@ def _is_number(value: Any, number: float) -> bool:
 
 
 def _simplified(masks: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
-    """``masks`` without one that hides nothing, and whether it is causal instead."""
+    """Return the masks that hide keys, and whether attention is causal instead."""
     if len(masks) != 1 or type(masks[0]) is not Tensor or masks[0].dtype != np.bool_:
         return masks, False
     seen = masks[0].numpy()
@@ -288,14 +285,14 @@ def _simplified(masks: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
 
 
 def _summed(masks: tuple[Any, ...], graph: Graph) -> tuple[Any, list[Step]]:
-    """The sum of the masks, None without any, and the steps that compute it."""
+    """Return the sum of the masks, None without any, and the steps to compute it."""
     if not masks:
         return None, []
     total, *others = masks
     steps: list[Step] = []
     for mask in others:
         shapes = [graph.known(value)[0] or () for value in (total, mask)]
-        step = graph.made(add, (total, mask), np.broadcast_shapes(*shapes))
+        step = graph.new_step(add, (total, mask), np.broadcast_shapes(*shapes))
         steps.append(replace(step, dtypes=(graph.known(mask)[1],)))
         total = Slot(step.outputs[0])
         graph.maker[total.place] = steps[-1]
@@ -303,16 +300,14 @@ def _summed(masks: tuple[Any, ...], graph: Graph) -> tuple[Any, list[Step]]:
 
 
 def _attention(match: _Match, graph: Graph) -> list[Step]:
-    """Return the attention step of a match, after a view of transposed keys if
-    needed.
-    """
+    """Return the attention step of a match, after a view of transposed keys if any."""
     query, transposed, value = match.operands
     views: list[Step] = []
 
     def swapped(operand: Any) -> Any:
         shape = graph.known(operand)[0] or ()
         turned = (*shape[:-2], shape[-1], shape[-2])
-        views.append(graph.made(transpose, (operand, -2, -1), turned))
+        views.append(graph.new_step(transpose, (operand, -2, -1), turned))
         return Slot(views[-1].outputs[0])
 
     def plain(operand: Any) -> Any:

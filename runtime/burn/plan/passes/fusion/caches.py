@@ -32,7 +32,7 @@ class _Turn(NamedTuple):
     sin: Any
 
 
-def with_caches(steps: Steps, graph: Graph) -> Steps:
+def fuse_caches(steps: Steps, graph: Graph) -> Steps:
     """Replace attention of single queries by steps that read the caches in place.
 
     A slice of the concatenation that is the new entry becomes that entry.
@@ -105,9 +105,7 @@ def _narrow(mask: Any, graph: Graph) -> Any:
 
 
 def _entry(step: Step, graph: Graph, keys: dict[int, Any]) -> Step | None:
-    """Return a view of the new entry if ``step`` slices exactly that entry, else
-    None.
-    """
+    """Return a view of the new entry if ``step`` slices exactly it, else None."""
     if step.primitive is not getitem or len(step.args) != 2:
         return None
     joint = _joint(step.args[0], graph)

@@ -139,9 +139,7 @@ def _cut(parts: list[Any], shape: tuple[int, ...], graph: Graph) -> Any:
 
 
 def _linear(value: Any, graph: Graph) -> _Linear | None:
-    """Return the linear layer with constant weights that computes ``value``, or
-    None.
-    """
+    """Return the linear layer of constant weights that computes ``value``, or None."""
     step = graph.only_use(value)
     if step is None or step.primitive is not linear or step.dtypes != (FLOAT32,):
         return None
@@ -227,5 +225,5 @@ class _Writer:
     def _made(
         self, primitive: Any, args: tuple[Any, ...], shape: tuple[int, ...]
     ) -> Slot:
-        self._steps.append(self._graph.made(primitive, args, shape))
+        self._steps.append(self._graph.new_step(primitive, args, shape))
         return Slot(self._steps[-1].outputs[0])

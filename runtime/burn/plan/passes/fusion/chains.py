@@ -9,7 +9,7 @@ from burn.defaults import host
 from burn.ops.activation import relu
 from burn.ops.elementwise import add, div, mul, neg, sqrt, sub
 from burn.ops.fused import Chain, chained
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, replaced
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs, replace_steps
 from burn.plan.plan_ir import Slot, Step
 from burn.tensor import Tensor
 
@@ -38,7 +38,7 @@ class _Links(NamedTuple):
 
 def in_chains(steps: Steps, graph: Graph) -> Steps:
     """Fuse elementwise operations on float32 tensors of one shape, and on scalars."""
-    return replaced(joined(steps, graph, _with_one_before), graph, _large)
+    return replace_steps(replace_pairs(steps, graph, _with_one_before), graph, _large)
 
 
 def _with_one_before(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:

@@ -5,14 +5,14 @@ from typing import Any
 
 from burn.ops.contraction import contracted
 from burn.ops.matmul import einsum
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_steps
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
 
 
-def as_products(steps: Steps, graph: Graph) -> Steps:
+def lower_einsum(steps: Steps, graph: Graph) -> Steps:
     """Lower each float32 ``einsum`` of one or two operands."""
-    return replaced(steps, graph, _as_product)
+    return replace_steps(steps, graph, _as_product)
 
 
 def _as_product(step: Step, graph: Graph) -> list[Step] | None:
@@ -39,7 +39,7 @@ class _Steps:
         self.is_constant = graph.is_constant
         self.steps: list[Step] = []
 
-    def made(
+    def apply(
         self,
         primitive: Primitive[..., Any],
         args: tuple[Any, ...],
@@ -47,5 +47,5 @@ class _Steps:
         **static: Any,
     ) -> Slot:
         """Append a step and return the slot of its result."""
-        self.steps.append(self._graph.made(primitive, args, shape, **static))
+        self.steps.append(self._graph.new_step(primitive, args, shape, **static))
         return Slot(self.steps[-1].outputs[0])

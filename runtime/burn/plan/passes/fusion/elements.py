@@ -33,7 +33,7 @@ class Abilities(NamedTuple):
 class _Whole(NamedTuple):
     """A fused expression, its operands, and the shape of its result.
 
-    ``reads`` counts how often each place is read.
+    ``reads`` counts how often each slot is read.
     """
 
     element: Element
@@ -42,7 +42,7 @@ class _Whole(NamedTuple):
     reads: Counter[int]
 
 
-def in_elements(steps: Steps, graph: Graph, abilities: Abilities) -> Steps:
+def fuse_elementwise(steps: Steps, graph: Graph, abilities: Abilities) -> Steps:
     """Fuse each chain of elementwise operations into one step."""
     fused: list[Step | Read | None] = []
     wholes: dict[int, tuple[int, _Whole]] = {}
@@ -67,9 +67,7 @@ def _next(
     graph: Graph,
     abilities: Abilities,
 ) -> int | None:
-    """Return a place that only ``whole`` reads and that can be fused into it, or
-    None.
-    """
+    """Return a slot that only ``whole`` reads and that it can absorb, or None."""
     for slot in [arg.place for arg in whole.args if type(arg) is Slot]:
         _, before = wholes.get(slot, (0, None))
         if before is None or before.shape != whole.shape:

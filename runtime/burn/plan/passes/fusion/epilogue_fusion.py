@@ -57,7 +57,7 @@ THEN_WITH_NORMS: dict[Any, Any] = {
 }
 
 
-def with_endings(
+def fuse_epilogues(
     steps: Steps, graph: Graph, then: dict[Any, Any] | None = None
 ) -> Steps:
     """Fuse activations and residual additions into the layers and norms before them.
@@ -79,7 +79,7 @@ def with_endings(
     return [step for step in new_steps if step is not None]
 
 
-def is_ending(step: Step, graph: Graph) -> bool:
+def is_activation_step(step: Step, graph: Graph) -> bool:
     """Return whether ``step`` is an activation that can be an epilogue."""
     if step.primitive in (add, mul, div):
         return False

@@ -31,8 +31,8 @@ class _Norm(NamedTuple):
     epsilon: float = 1e-5
 
 
-def with_few_rows(steps: Steps, graph: Graph) -> Steps:
-    """Steps in which products of at most :data:`ROWS` rows are :func:`row_linear`.
+def fuse_row_products(steps: Steps, graph: Graph) -> Steps:
+    """Replace products of at most :data:`ROWS` rows by :func:`row_linear`.
 
     A convolution of images of one pixel, as in squeeze-and-excitation, is a product.
     """
@@ -52,7 +52,7 @@ def with_few_rows(steps: Steps, graph: Graph) -> Steps:
 
 
 def _pixels_as_rows(step: Step | Read, graph: Graph) -> Steps:
-    """``step``, or if it convolves single pixels, a product between reshapes."""
+    """Return ``step``; for convolved single pixels a product between reshapes."""
     if not isinstance(step, Step) or step.primitive not in (conv, conv_then):
         return [step]
     x, weight, bias, residual = (*step.args, None, None)[:4]
@@ -68,13 +68,13 @@ def _pixels_as_rows(step: Step | Read, graph: Graph) -> Steps:
     shape = step.shapes[0]
     sources = [(x, given), (weight, kernel), (residual, shape)]
     views = [
-        graph.made(reshape, (v, s[:2]), s[:2]) for v, s in sources if v is not None
+        graph.new_step(reshape, (v, s[:2]), s[:2]) for v, s in sources if v is not None
     ]
     flat = [Slot(view.outputs[0]) for view in views]
     args = (*flat[:2], bias, *flat[2:])
     after = {"after": step.static["after"]} if step.primitive is conv_then else {}
     kind = linear_then if after else linear
-    product = graph.made(kind, args, shape[:2], **after)
+    product = graph.new_step(kind, args, shape[:2], **after)
     whole = (Slot(product.outputs[0]), shape)
     return [*views, product, replace(step, primitive=reshape, args=whole, static={})]
 
@@ -102,9 +102,7 @@ def _is_small(step: Step, graph: Graph) -> bool:
 
 
 def _gated(step: Step, graph: Graph) -> tuple[Step, tuple[int, ...]] | None:
-    """Return ``silu(gate(x)) * layer(x)`` as one step, and the places of its
-    factors.
-    """
+    """Return ``silu(gate(x)) * layer(x)`` as one step, and its factors' slots."""
     if step.primitive is not mul or len(step.args) != 2:
         return None
     factors = [graph.only_use(value) for value in step.args]

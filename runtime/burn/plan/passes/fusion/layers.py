@@ -5,30 +5,28 @@ from dataclasses import replace
 from burn.ops.elementwise import add
 from burn.ops.matmul import linear, matmul
 from burn.ops.shape import flatten, reshape, transpose
-from burn.plan.passes.graph import Graph, Steps, joined, replaced
+from burn.plan.passes.graph import Graph, Steps, replace_pairs, replace_steps
 from burn.plan.plan_ir import Slot, Step
 
 
-def as_layers(steps: Steps, graph: Graph) -> Steps:
+def form_linear_layers(steps: Steps, graph: Graph) -> Steps:
     """Replace ``x @ w`` with a constant ``w`` by a linear layer."""
-    return replaced(steps, graph, _layer)
+    return replace_steps(steps, graph, _layer)
 
 
-def with_biases(steps: Steps, graph: Graph) -> Steps:
+def fuse_biases(steps: Steps, graph: Graph) -> Steps:
     """Fuse row-wise additions into linear layers as biases."""
-    return joined(steps, graph, _with_bias)
+    return replace_pairs(steps, graph, _with_bias)
 
 
-def unflattened(steps: Steps, graph: Graph) -> Steps:
-    """Apply layers to ``[..., in]`` instead of to flattened rows that are
-    unflattened.
-    """
-    return joined(steps, graph, _unflattened)
+def unflatten_layers(steps: Steps, graph: Graph) -> Steps:
+    """Apply layers to ``[..., in]`` instead of rows that are unflattened after."""
+    return replace_pairs(steps, graph, _unflattened)
 
 
-def of_any_rank(steps: Steps, graph: Graph) -> Steps:
+def apply_to_any_rank(steps: Steps, graph: Graph) -> Steps:
     """Apply layers to ``[..., in]`` if the results of rows are reshaped to that."""
-    return joined(steps, graph, _of_any_rank)
+    return replace_pairs(steps, graph, _of_any_rank)
 
 
 def _layer(step: Step, graph: Graph) -> list[Step] | None:
@@ -46,7 +44,7 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
         return None
     if not graph.is_constant(weight) or graph.is_constant(x):
         return None
-    turned = graph.made(transpose, (weight, 0, 1), shape[::-1])
+    turned = graph.new_step(transpose, (weight, 0, 1), shape[::-1])
     return [
         turned,
         replace(step, primitive=linear, args=(x, Slot(turned.outputs[0]))),
@@ -107,7 +105,7 @@ def _of_any_rank(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
         x = maker.args[0]
     rows: list[Step] = []
     if graph.known(x)[0] != wanted:
-        rows = [graph.made(reshape, (x, wanted), wanted)]
+        rows = [graph.new_step(reshape, (x, wanted), wanted)]
         x = Slot(rows[0].outputs[0])
     args = (x, *layer.args[1:])
     return layer, [*rows, replace(step, primitive=linear, args=args, static={})]

@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 
 from burn.ops.matmul import linear
 from burn.ops.shape import concat, split
-from burn.plan.passes.fusion.epilogue_fusion import is_ending
+from burn.plan.passes.fusion.epilogue_fusion import is_activation_step
 from burn.plan.passes.graph import Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step
 
@@ -15,7 +15,7 @@ from burn.plan.plan_ir import Read, Slot, Step
 MOST = 8_000_000
 
 
-def merged(steps: Steps, graph: Graph, most: float = MOST) -> Steps:
+def merge_layers(steps: Steps, graph: Graph, most: float = MOST) -> Steps:
     """Merge layers with the same input into one layer and a split of its result.
 
     Layers of more than ``most`` multiplications are not merged.
@@ -63,7 +63,7 @@ def _may_be_merged(step: Step | Read, graph: Graph, most: float) -> TypeGuard[St
     if prod(step.shapes[0]) * width > most:
         return False
     user = graph.only_user(step.outputs[0])
-    return (user is None or not is_ending(user, graph)) and (
+    return (user is None or not is_activation_step(user, graph)) and (
         type(x) is Slot
         and x.place not in graph.constant
         and graph.known(constants[0])[1] == graph.dtype
@@ -90,17 +90,17 @@ def _joined(group: list[Step], graph: Graph) -> list[Step]:
     widths = [step.shapes[0][-1] for step in group]
     total, inputs = sum(widths), graph.known(group[0].args[1])[0]
     assert inputs is not None
-    weight = graph.made(
+    weight = graph.new_step(
         concat, ([step.args[1] for step in group], 0), (total, inputs[1])
     )
     args: list[Any] = [group[0].args[0], Slot(weight.outputs[0])]
     new_steps = [weight]
     if len(group[0].args) > 2 and group[0].args[2] is not None:
-        bias = graph.made(concat, ([step.args[2] for step in group], 0), (total,))
+        bias = graph.new_step(concat, ([step.args[2] for step in group], 0), (total,))
         args.append(Slot(bias.outputs[0]))
         new_steps.append(bias)
     shape = (*group[0].shapes[0][:-1], total)
-    layer = graph.made(linear, tuple(args), shape)
+    layer = graph.new_step(linear, tuple(args), shape)
     parts = replace(
         group[0],
         primitive=split,

@@ -7,7 +7,7 @@ from burn.ops.conv import conv
 from burn.ops.fused import scaled_weight, shifted_bias
 from burn.ops.matmul import linear
 from burn.ops.norm import batch_norm
-from burn.plan.passes.graph import Graph, Steps, joined
+from burn.plan.passes.graph import Graph, Steps, replace_pairs
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
 
@@ -15,11 +15,9 @@ from burn.primitive import Primitive
 _LAYERS: tuple[Primitive[..., Any], ...] = (conv, linear)
 
 
-def without_norms(steps: Steps, graph: Graph) -> Steps:
-    """Fold norms by stored statistics into the convolutions and linear layers before
-    them.
-    """
-    return joined(steps, graph, _folded)
+def fold_norms(steps: Steps, graph: Graph) -> Steps:
+    """Fold norms by stored statistics into the convolution or linear layer before."""
+    return replace_pairs(steps, graph, _folded)
 
 
 def _has_same_channels(layer: Step) -> bool:
@@ -54,8 +52,10 @@ def _folded(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     ):
         return None
     epsilon = step.static.get("epsilon", 1e-5)
-    weights = graph.made(scaled_weight, (weight, var, scale), shape, epsilon=epsilon)
-    biases = graph.made(
+    weights = graph.new_step(
+        scaled_weight, (weight, var, scale), shape, epsilon=epsilon
+    )
+    biases = graph.new_step(
         *(shifted_bias, (bias, mean, var, scale, shift), shape[:1]), epsilon=epsilon
     )
     args = (layer.args[0], Slot(weights.outputs[0]), Slot(biases.outputs[0]))

@@ -5,14 +5,14 @@ from dataclasses import replace
 from burn.ops.fused import scaled_columns, shifted_by_columns
 from burn.ops.matmul import linear
 from burn.ops.norm import batch_norm
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_steps
 from burn.plan.passes.layout.channels import flattened_image
 from burn.plan.plan_ir import Slot, Step
 
 
-def with_norms_ahead(steps: Steps, graph: Graph) -> Steps:
+def fold_leading_norms(steps: Steps, graph: Graph) -> Steps:
     """Fold norms into the weights of the layers of flattened images after them."""
-    return replaced(steps, graph, _folded)
+    return replace_steps(steps, graph, _folded)
 
 
 def _folded(step: Step, graph: Graph) -> list[Step] | None:
@@ -29,13 +29,15 @@ def _folded(step: Step, graph: Graph) -> list[Step] | None:
     shape, _ = graph.known(weight)
     if shape is None:
         return None
-    columns = graph.made(
+    columns = graph.new_step(
         *(scaled_columns, (weight, constants[1], constants[2]), shape), epsilon=epsilon
     )
-    shift = graph.made(
+    shift = graph.new_step(
         *(shifted_by_columns, (bias, weight, *constants), shape[:1]), epsilon=epsilon
     )
-    flat = graph.made(rows.primitive, (norm.args[0], *rows.args[1:]), rows.shapes[0])
+    flat = graph.new_step(
+        rows.primitive, (norm.args[0], *rows.args[1:]), rows.shapes[0]
+    )
     flat = replace(flat, static=rows.static)
     args = (Slot(flat.outputs[0]), Slot(columns.outputs[0]), Slot(shift.outputs[0]))
     return [columns, shift, flat, replace(step, args=args)]

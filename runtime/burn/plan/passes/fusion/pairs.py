@@ -12,7 +12,7 @@ from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step
 
 
-def paired(steps: Steps, graph: Graph) -> Steps:
+def fuse_pairs(steps: Steps, graph: Graph) -> Steps:
     """Fuse gradients of weights and biases, and pooling values and indices."""
     new_steps: list[Step | Read | None] = list(steps)
     positions: dict[Any, int] = {}

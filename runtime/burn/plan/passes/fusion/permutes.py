@@ -12,15 +12,15 @@ from burn.ops.elementwise import add, div, mul, sub
 from burn.ops.matmul import linear
 from burn.ops.shape import permute, reshape
 from burn.ops.support import axes_of
-from burn.plan.passes.graph import Graph, Steps, joined
+from burn.plan.passes.graph import Graph, Steps, replace_pairs
 from burn.plan.plan_ir import Slot, Step, slots_in
 
 _ELEMENTWISE = (add, sub, mul, div)
 
 
-def with_late_permutes(steps: Steps, graph: Graph) -> Steps:
+def delay_permutes(steps: Steps, graph: Graph) -> Steps:
     """Move permutations of layers' results behind elementwise operations."""
-    return joined(steps, graph, _swapped)
+    return replace_pairs(steps, graph, _swapped)
 
 
 def _swapped(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
@@ -43,7 +43,7 @@ def _swapped(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
         )
         graph.uses.subtract([*slots_in(step.args), *slots_in(before.args)])
         shape = tuple(step.shapes[0][axes.index(axis)] for axis in range(len(axes)))
-        new = graph.made(step.primitive, tuple(operands), shape, **step.static)
+        new = graph.new_step(step.primitive, tuple(operands), shape, **step.static)
         args = (Slot(new.outputs[0]), axes)
         graph.uses.update(new.outputs)
         return before, [
@@ -84,8 +84,8 @@ def _inverse(other: Any, axes: tuple[int, ...], graph: Graph) -> list[Step] | No
     views: list[Step] = []
     full = (1,) * (len(axes) - len(shape)) + shape
     if full != shape:
-        views.append(graph.made(reshape, (other, full), full))
+        views.append(graph.new_step(reshape, (other, full), full))
         other = Slot(views[0].outputs[0])
     order = tuple(axes.index(axis) for axis in range(len(axes)))
     extents = tuple(full[axis] for axis in order)
-    return [*views, graph.made(permute, (other, order), extents)]
+    return [*views, graph.new_step(permute, (other, order), extents)]

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 from burn.ops.activation import relu_grad
 from burn.ops.pool import window_argmax, window_scatter
-from burn.plan.passes.graph import Graph, Steps, joined
+from burn.plan.passes.graph import Graph, Steps, replace_pairs
 from burn.plan.plan_ir import Slot, Step
 
 
-def with_pooled_grads(steps: Steps, graph: Graph) -> Steps:
+def mask_pooled_gradients(steps: Steps, graph: Graph) -> Steps:
     """Mask the gradients of max pooling before they are scattered, not after.
 
     An element whose gradient the pooling returns is the maximum of its windows, so
     that ``relu_grad`` by the pooled values has the same bits.
     """
-    return joined(steps, graph, _masked_before)
+    return replace_pairs(steps, graph, _masked_before)
 
 
 def _masked_before(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
@@ -31,6 +31,6 @@ def _masked_before(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     x, pooled = taps.args
     if x != image or step.dtypes != (graph.dtype,) or scatter.dtypes != step.dtypes:
         return None
-    masked = graph.made(relu_grad, (grad, pooled), taps.shapes[0])
+    masked = graph.new_step(relu_grad, (grad, pooled), taps.shapes[0])
     outer = replace(scatter, args=(Slot(masked.outputs[0]), choice))
     return scatter, [masked, replace(outer, outputs=step.outputs)]

@@ -6,13 +6,13 @@ from math import prod
 from burn.ops.conv import conv
 from burn.ops.matmul import linear
 from burn.ops.shape import reshape
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_steps
 from burn.plan.plan_ir import Slot, Step
 
 
-def as_rows(steps: Steps, graph: Graph) -> Steps:
+def lower_full_convolutions(steps: Steps, graph: Graph) -> Steps:
     """Replace convolutions whose kernel is as large as their input by linear layers."""
-    return replaced(steps, graph, _layer)
+    return replace_steps(steps, graph, _layer)
 
 
 def _layer(step: Step, graph: Graph) -> list[Step] | None:
@@ -29,13 +29,13 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
     if not graph.is_constant(weight) or not graph.is_constant(bias):
         return None
     columns = prod(kernel[1:])
-    matrix = graph.made(
+    matrix = graph.new_step(
         *(reshape, (weight, (kernel[0], columns)), (kernel[0], columns))
     )
-    rows = graph.made(reshape, (x, (shape[0], columns)), (shape[0], columns))
+    rows = graph.new_step(reshape, (x, (shape[0], columns)), (shape[0], columns))
     biases = () if bias is None else (bias,)
     args = (Slot(rows.outputs[0]), Slot(matrix.outputs[0]), *biases)
-    product = graph.made(linear, args, (shape[0], kernel[0]))
+    product = graph.new_step(linear, args, (shape[0], kernel[0]))
     result = (Slot(product.outputs[0]), step.shapes[0])
     return [
         *(matrix, rows, product),

@@ -4,13 +4,13 @@ from typing import Any
 
 from burn.ops.fused import chained, rows_added
 from burn.ops.indexing import take_grad
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs
 from burn.plan.plan_ir import Slot, Step
 
 
-def in_rows(steps: Steps, graph: Graph) -> Steps:
+def update_selected_rows(steps: Steps, graph: Graph) -> Steps:
     """Replace additions of dense lookup gradients by updates of the selected rows."""
-    return joined(steps, graph, _without_zeros)
+    return replace_pairs(steps, graph, _without_zeros)
 
 
 def _without_zeros(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
@@ -34,7 +34,7 @@ def _without_zeros(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     new: list[Step] = []
     if factors:
         chain = tuple(("mul", number) for number in range(len(operands)))
-        new.append(graph.made(chained, (rows, *operands), shape, chain=chain))
+        new.append(graph.new_step(chained, (rows, *operands), shape, chain=chain))
         rows = Slot(new[-1].outputs[0])
     args = (step.args[1 + position], rows, indices)
     whole = Step(rows_added, args, {}, step.outputs, step.shapes, step.dtypes)

@@ -10,7 +10,7 @@ from burn.ops.conv import conv
 from burn.ops.elementwise import add, div, mul, sub
 from burn.ops.matmul import linear
 from burn.ops.shape import reshape
-from burn.plan.passes.graph import Graph, Steps, joined
+from burn.plan.passes.graph import Graph, Steps, replace_pairs
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
 from burn.tensor import Tensor
@@ -21,9 +21,9 @@ _TERMS: tuple[Primitive[..., Any], ...] = (add, sub)
 _TURNED: tuple[Primitive[..., Any], ...] = (mul, add)
 
 
-def with_scales(steps: Steps, graph: Graph) -> Steps:
+def fold_scales(steps: Steps, graph: Graph) -> Steps:
     """Fold constant channelwise scales and offsets into the layers before them."""
-    return joined(steps, graph, _scaled)
+    return replace_pairs(steps, graph, _scaled)
 
 
 def _scaled(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
@@ -43,9 +43,7 @@ def _scaled(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 
 def _is_by_channel(other: Any, layer: Step, graph: Graph) -> bool:
-    """Return whether ``other`` is one constant per channel, and weights are
-    constant.
-    """
+    """Return whether ``other`` is one constant per channel, and weights constant."""
     weight, bias = layer.args[1], (*layer.args, None)[2]
     if type(other) not in (Slot, Tensor):
         return False
@@ -67,7 +65,7 @@ def _merged(step: Step, layer: Step, other: Any, graph: Graph) -> list[Step]:
     new_steps: list[Step] = []
 
     def new(primitive: Primitive[..., Any], args: Any, shape: tuple[int, ...]) -> Slot:
-        new_steps.append(graph.made(primitive, args, shape))
+        new_steps.append(graph.new_step(primitive, args, shape))
         return Slot(new_steps[-1].outputs[0])
 
     weight, bias = layer.args[1], (*layer.args, None)[2]

@@ -8,7 +8,7 @@ from burn.ops.elementwise import mul
 from burn.ops.matmul import matmul
 from burn.ops.reduction import sum as sum_
 from burn.ops.shape import permute, reshape
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs
 from burn.plan.plan_ir import Slot, Step
 
 #: For smaller matrices the call overhead exceeds the time of the product.
@@ -24,9 +24,9 @@ class _Axes(NamedTuple):
     summed: int
 
 
-def as_matrices(steps: Steps, graph: Graph) -> Steps:
+def lower_broadcast_sums(steps: Steps, graph: Graph) -> Steps:
     """Replace sums over broadcast products by matrix products."""
-    return joined(steps, graph, _product)
+    return replace_pairs(steps, graph, _product)
 
 
 def _product(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
@@ -87,7 +87,7 @@ def _steps(
     new_steps: list[Step] = []
 
     def viewed(value: Any, primitive: Any, how: Any, shape: tuple[int, ...]) -> Any:
-        new_steps.append(graph.made(primitive, (value, how), shape))
+        new_steps.append(graph.new_step(primitive, (value, how), shape))
         return Slot(new_steps[-1].outputs[0])
 
     def matrix(

@@ -9,7 +9,7 @@ from burn.ops.matmul import linear
 from burn.ops.norm import batch_norm
 from burn.ops.pool import avg_pool, max_pool
 from burn.ops.shape import flatten, permute, reshape
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replaced
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_steps
 from burn.plan.plan_ir import Slot, Step
 
 #: Primitives whose results are computed with channels last.
@@ -17,9 +17,9 @@ _CHANNELS_LAST = frozenset({conv, conv_then, batch_norm, avg_pool, max_pool})
 _VIEWS = frozenset({flatten, reshape})
 
 
-def in_memory_order(steps: Steps, graph: Graph) -> Steps:
+def permute_flattened_weights(steps: Steps, graph: Graph) -> Steps:
     """Let layers of flattened images read them with channels last."""
-    return replaced(steps, graph, _reordered)
+    return replace_steps(steps, graph, _reordered)
 
 
 def flattened_image(step: Step, graph: Graph) -> Step | None:
@@ -48,16 +48,16 @@ def _reordered(step: Step, graph: Graph) -> list[Step] | None:
     axes = (0, *range(2, len(shape)), 1)
     last = tuple(shape[axis] for axis in axes)
     outputs = step.shapes[0][-1]
-    weight = graph.made(
+    weight = graph.new_step(
         reshape, (step.args[1], (outputs, *shape[1:])), (outputs, *shape[1:])
     )
-    turned = graph.made(
+    turned = graph.new_step(
         *(permute, (Slot(weight.outputs[0]), axes), (outputs, *last[1:]))
     )
     columns = (outputs, prod(last[1:]))
-    weights = graph.made(reshape, (Slot(turned.outputs[0]), columns), columns)
-    images = graph.made(permute, (rows.args[0], axes), last)
-    flat = graph.made(
+    weights = graph.new_step(reshape, (Slot(turned.outputs[0]), columns), columns)
+    images = graph.new_step(permute, (rows.args[0], axes), last)
+    flat = graph.new_step(
         reshape, (Slot(images.outputs[0]), rows.shapes[0]), rows.shapes[0]
     )
     args = (Slot(flat.outputs[0]), Slot(weights.outputs[0]), *step.args[2:])

@@ -5,17 +5,17 @@ from typing import Any
 
 from burn.ops.matmul import matmul
 from burn.ops.shape import transpose
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, swapped_axes
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs, swapped_axes
 from burn.plan.plan_ir import Slot, Step, slots_in
 
 
-def with_transposed_factors(steps: Steps, graph: Graph) -> Steps:
+def transpose_factors(steps: Steps, graph: Graph) -> Steps:
     """Replace transposed products by products of the transposed factors where possible.
 
     An example is the gradient of ``x @ y.mT`` by ``y``. oneDNN reads either layout, but
     writes rows, so a result that is read by columns would be copied.
     """
-    return joined(steps, graph, _turned)
+    return replace_pairs(steps, graph, _turned)
 
 
 def _turned(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
@@ -34,7 +34,7 @@ def _turned(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
         if source is None:
             assert shape is not None
             turned = (*shape[:-2], shape[-1], shape[-2])
-            views.append(graph.made(transpose, (factor, -2, -1), turned))
+            views.append(graph.new_step(transpose, (factor, -2, -1), turned))
             source = Slot(views[-1].outputs[0])
         factors.append(source)
     graph.uses.subtract([*slots_in(product.args), *product.outputs])

@@ -93,9 +93,7 @@ class _Narrowing:
         return replace(step, args=args, outputs=outputs, dtypes=narrow_dtypes)
 
     def _known(self, value: Any) -> Any:
-        """Return ``value`` in bfloat16 if all of it is available, else ``value``
-        itself.
-        """
+        """Return ``value`` in bfloat16 if all of it is available, else unchanged."""
         if type(value) is list or type(value) is tuple:
             parts = [self._known(item) for item in value]
             changed = all(n is not o for n, o in zip(parts, value, strict=True))
@@ -109,7 +107,7 @@ class _Narrowing:
             return operand
         shape, _ = self._graph.known(value)
         assert shape is not None
-        step = self._graph.made(cast, (value,), shape)
+        step = self._graph.new_step(cast, (value,), shape)
         step = replace(step, static={"dtype": BFLOAT16}, dtypes=(BFLOAT16,))
         self._found.append(step)
         slot = Slot(step.outputs[0])
@@ -145,7 +143,7 @@ class _Narrowing:
 
 
 def _uses(steps: Steps) -> Counter[int]:
-    """Return how often ``steps`` read each place."""
+    """Return how often ``steps`` read each slot."""
     counts: Counter[int] = Counter()
     for step in steps:
         if isinstance(step, Step):

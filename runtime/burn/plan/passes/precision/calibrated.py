@@ -30,7 +30,7 @@ class Ranges:
     def __init__(self) -> None:
         self._seen: dict[Key, tuple[float, float]] = {}
 
-    def see(self, key: Key, x: Array) -> None:
+    def observe(self, key: Key, x: Array) -> None:
         """Extend the range of ``key`` by the values of ``x``."""
         low, high = self._seen.get(key, (0.0, 0.0))
         self._seen[key] = (
@@ -39,9 +39,7 @@ class Ranges:
         )
 
     def scaling(self, key: Key) -> tuple[Tensor, DType] | None:
-        """Return the scale and integer dtype of ``key``, or None if it was not
-        observed.
-        """
+        """Return the scale and integer dtype of ``key``, None if not observed."""
         low, high = self._seen.get(key, (0.0, 0.0))
         largest, dtype = (high / 255, uint8) if low == 0 else (_far(low, high), int8)
         if not np.isfinite(largest) or largest <= 0:
@@ -59,7 +57,7 @@ def _far(low: float, high: float) -> float:
 @primitive
 def observed(x: Array, *, ranges: Ranges, key: Key) -> Array:
     """Extend the range of ``key`` by ``x``, and return ``x``."""
-    ranges.see(key, x)
+    ranges.observe(key, x)
     return x
 
 
@@ -78,7 +76,7 @@ class Observing:
         for step in steps:
             for key, index, shape in _operands(step, graph, counted):
                 static = {"ranges": self._ranges, "key": key}
-                seen = graph.made(observed, (Slot(index),), shape)
+                seen = graph.new_step(observed, (Slot(index),), shape)
                 new_steps.append(replace(seen, static=static))
             new_steps.append(step)
         return new_steps
@@ -151,10 +149,10 @@ def _there_and_back(
     read = Read(Buffer(scale), graph.fresh(), scale.backend)
     graph.maker[read.place] = read
     graph.constant.add(read.place)
-    narrow = graph.made(to_integers, (value, Slot(read.place)), shape)
+    narrow = graph.new_step(to_integers, (value, Slot(read.place)), shape)
     narrow = replace(narrow, static={"dtype": dtype}, dtypes=(dtype,))
     args = (Slot(narrow.outputs[0]), Slot(read.place))
-    return [read, narrow, graph.made(dequantize, args, shape)]
+    return [read, narrow, graph.new_step(dequantize, args, shape)]
 
 
 def _of_known(
@@ -167,10 +165,10 @@ def _of_known(
             args[which] = quantized.get(args[which].place, args[which])
     shape, _ = graph.known(args[1])
     assert shape is not None
-    scale = graph.made(scale_of_weights, (args[1],), shape[:1])
+    scale = graph.new_step(scale_of_weights, (args[1],), shape[:1])
     by = (Slot(scale.outputs[0]), None)
-    narrow = graph.made(quantize, (args[1], *by), shape)
+    narrow = graph.new_step(quantize, (args[1], *by), shape)
     narrow = replace(narrow, static={"dtype": int8, "axis": 0}, dtypes=(int8,))
-    wide = graph.made(dequantize, (Slot(narrow.outputs[0]), *by), shape, axis=0)
+    wide = graph.new_step(dequantize, (Slot(narrow.outputs[0]), *by), shape, axis=0)
     args[1] = Slot(wide.outputs[0])
     return [scale, narrow, wide], replace(step, args=tuple(args))

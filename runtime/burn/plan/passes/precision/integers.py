@@ -20,8 +20,8 @@ from burn.ops.qdq_layers import (
 )
 from burn.ops.quantize import dequantize, quantize
 from burn.ops.shape import flatten, permute, reshape, squeeze, transpose, unsqueeze
-from burn.plan.passes.fusion.epilogue_fusion import after_of, is_ending
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, joined, replaced
+from burn.plan.passes.fusion.epilogue_fusion import after_of, is_activation_step
+from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs, replace_steps
 from burn.plan.plan_ir import Slot, Step
 from burn.tensor import Tensor
 
@@ -40,36 +40,35 @@ _COMMUTING = frozenset(
 
 def of_integers(steps: Steps, graph: Graph) -> Steps:
     """Replace layers of dequantized operands by integer layers."""
-    return replaced(steps, graph, _layer)
+    return replace_steps(steps, graph, _layer)
 
 
 def quantized_early(steps: Steps, graph: Graph) -> Steps:
     """Move data movement and selection behind the quantization of their results."""
-    return joined(steps, graph, _earlier)
+    return replace_pairs(steps, graph, _earlier)
 
 
 def with_sums(steps: Steps, graph: Graph) -> Steps:
-    """Fuse additions into integer layers whose results were quantized before the
-    addition.
+    """Fuse additions into integer layers whose results were quantized before.
 
     The results are clipped to the range of the integers, but not rounded.
     """
-    return joined(steps, graph, _summed)
+    return replace_pairs(steps, graph, _summed)
 
 
 def with_activations(steps: Steps, graph: Graph) -> Steps:
     """Fuse activations that follow additions into integer layers."""
-    return joined(steps, graph, _activated)
+    return replace_pairs(steps, graph, _activated)
 
 
 def to_the_end(steps: Steps, graph: Graph) -> Steps:
     """Fuse the quantization of results into integer layers."""
-    return joined(steps, graph, _ended)
+    return replace_pairs(steps, graph, _ended)
 
 
 def with_floats(steps: Steps, graph: Graph) -> Steps:
     """Use float values from before a quantization, and fast dequantizations."""
-    return replaced(steps, graph, _of_floats)
+    return replace_steps(steps, graph, _of_floats)
 
 
 def _layer(step: Step, graph: Graph) -> list[Step] | None:
@@ -88,9 +87,7 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
 
 
 def _quick(step: Step, graph: Graph) -> list[Step]:
-    """Return a quantization by one scale, or no steps if it reverses a
-    dequantization.
-    """
+    """Return a quantization by one scale, or no steps if it undoes a dequantization."""
     x, dtype = step.args[0], step.dtypes[0]
     source = graph.maker.get(x.place) if type(x) is Slot else None
     if isinstance(source, Step) and source.primitive is dequantize:
@@ -137,9 +134,7 @@ def _zero(zero_point: Any, dtype: Any) -> Any:
 def _is_scaling(
     step: Step, scale: Any, zero_point: Any, graph: Graph, axis: int | None = None
 ) -> bool:
-    """Return whether ``step`` scales by a constant, or one for each index of
-    ``axis``.
-    """
+    """Return whether ``step`` scales by a constant, or one per index of ``axis``."""
     shape, dtype = graph.known(scale)
     if shape is None or dtype != FLOAT32 or step.static.get("block_size", 0):
         return False
@@ -154,9 +149,7 @@ def _is_scaling(
 
 
 def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
-    """Return integer weights with a scale per output, and the steps that compute
-    them.
-    """
+    """Return integer weights with a scale per output, and the steps of both."""
     operand = _integers(value, graph, 0)
     if operand is not None:
         return operand, []
@@ -167,7 +160,7 @@ def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
     if source is None or len(step.shapes[0]) != 2:
         return None, []
     dtype = graph.known(source[0])[1]
-    turned = graph.made(transpose, (source[0], *step.args[1:]), step.shapes[0])
+    turned = graph.new_step(transpose, (source[0], *step.args[1:]), step.shapes[0])
     turned = replace(turned, static=step.static, dtypes=(dtype,))
     graph.maker[turned.outputs[0]] = turned
     return (Slot(turned.outputs[0]), *source[1:]), [turned]
@@ -243,7 +236,7 @@ def _summed(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
 
 def _activated(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Return the layer before an activation, and the replacement of both."""
-    if not is_ending(step, graph):
+    if not is_activation_step(step, graph):
         return None
     layer = graph.only_use(step.args[0])
     if layer is None or layer.primitive not in LAYERS.values() or _is_ended(layer):

@@ -28,7 +28,7 @@ class Mode(NamedTuple):
 class Analysis:
     """The modes of steps that need less than all rows, by their first place.
 
-    ``uses`` has the rows of each place that are used by some step; None is all.
+    ``uses`` has the rows of each slot that are used by some step; None is all.
     """
 
     modes: dict[int, Mode] = field(default_factory=dict)

@@ -7,8 +7,7 @@ Shape = tuple[int, ...]
 
 
 class Selection(NamedTuple):
-    """The rows from ``start`` to ``stop`` of ``extent`` along ``axis``, which is
-    negative.
+    """The rows from ``start`` to ``stop`` of ``extent`` along ``axis``, a negative one.
 
     After a reshape the axis may be merged with others: its index is made of one in
     ``before``, of the row, and of one in ``after``.
@@ -50,8 +49,7 @@ class Selection(NamedTuple):
         return rows, apart
 
     def reshaped(self, shape: Shape, target: Shape) -> "Selection | None":
-        """Return the selection in an array of ``target``, or None if it has no axis
-        of all rows.
+        """Return the selection in an array of ``target``, or None if rows have no axis.
 
         ``shape`` is that of the array before the reshape.
         """
@@ -100,9 +98,7 @@ def _with_extent(shape: Shape, axis: int, extent: int) -> Shape:
 
 
 def _without_ellipsis(items: tuple[Any, ...], rank: int) -> tuple[Any, ...] | None:
-    """Return an item for each axis, or None if there are others than integers and
-    slices.
-    """
+    """Return an item for each axis, None unless all are integers and slices."""
     dots = [i for i, item in enumerate(items) if item is Ellipsis]
     if any(type(x) not in (int, slice) for x in items if x is not Ellipsis):
         return None

@@ -19,7 +19,7 @@ from burn.plan.plan_ir import Slot, Step
 _PRODUCTS = (matmul, linear)
 
 
-def slices_first(steps: Steps, graph: Graph) -> Steps:
+def hoist_slices(steps: Steps, graph: Graph) -> Steps:
     """Compute the used rows of values whose other rows are not used, or are zero.
 
     Steps stay as they are if no product of matrices becomes smaller.
@@ -89,7 +89,7 @@ class _Writer:
     def _append(self, step: Step) -> Slot:
         self.steps.append(step)
         self._graph.maker.update(dict.fromkeys(step.outputs, step))
-        self._graph.made_steps += 1
+        self._graph.new_steps += 1
         return Slot(step.outputs[0])
 
     def _write_whole(self, step: Step, slot: Slot, rows: Selection) -> None:

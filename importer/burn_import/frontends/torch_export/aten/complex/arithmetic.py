@@ -18,11 +18,11 @@ from burn_import.frontends.torch_export.complex_as_real import (
     column,
     count,
     is_complex,
-    joined,
-    paired,
+    join_pairs,
     part_dtype,
     parts,
     reals,
+    to_pairs,
 )
 from burn_import.frontends.torch_export.registry import COMPLEX, rule
 from burn_ir import UnsupportedModel
@@ -34,23 +34,23 @@ from burn_ir import UnsupportedModel
 @rule("aten.view_as_complex_copy.default", table=COMPLEX)
 def same_pairs(g: Builder, self: Value) -> Value:
     """Return the operand: complex numbers are pairs already."""
-    return paired(self)
+    return to_pairs(self)
 
 
 @rule("aten.complex.default", table=COMPLEX)
 def complex_(g: Builder, real: Value, imag: Value) -> Value:
     if real.dims == imag.dims:
-        return joined(g, real, imag)
+        return join_pairs(g, real, imag)
     of = reals(g)
     a = of.op("Expand", real, of.op("Shape", imag))
-    return joined(g, a, of.op("Expand", imag, of.op("Shape", a)))
+    return join_pairs(g, a, of.op("Expand", imag, of.op("Shape", a)))
 
 
 @rule("aten.polar.default", table=COMPLEX)
 def polar(g: Builder, abs: Value, angle: Value) -> Value:
     of = reals(g)
     sides = [of.op("Mul", abs, of.op(way, angle)) for way in ("Cos", "Sin")]
-    return joined(g, *sides)
+    return join_pairs(g, *sides)
 
 
 @rule("aten.real.default", views=True, table=COMPLEX)
@@ -68,7 +68,7 @@ def imag(g: Builder, self: Value) -> Value:
 @rule("aten._conj_physical.default", table=COMPLEX)
 def conj(g: Builder, self: Value) -> Value:
     of = reals(g)
-    return of.op("Mul", paired(self), of.constant([1, -1], of.dtype))
+    return of.op("Mul", to_pairs(self), of.constant([1, -1], of.dtype))
 
 
 @rule("aten.mH.default", "aten.adjoint.default", "aten.matrix_H.default", table=COMPLEX)
@@ -79,7 +79,7 @@ def adjoint(g: Builder, self: Value) -> Value:
 
 @rule("aten.abs.default", "aten.absolute.default", table=COMPLEX)
 def absolute(g: Builder, self: Value) -> Value:
-    return reals(g).op("ReduceL2", paired(self), [-1], keepdims=0)
+    return reals(g).op("ReduceL2", to_pairs(self), [-1], keepdims=0)
 
 
 @rule("aten.angle.default", table=COMPLEX)
@@ -131,11 +131,11 @@ def products(
     """Return a complex product; ``times`` multiplies real and imaginary parts."""
     of, (a, b), (c, d) = reals(g), parts(g, self), parts(g, other)
     if b is None:
-        return joined(g, times(a, c), times(a, d))
+        return join_pairs(g, times(a, c), times(a, d))
     if d is None:
-        return joined(g, times(a, c), times(b, c))
+        return join_pairs(g, times(a, c), times(b, c))
     first = of.op("Sub", times(a, c), times(b, d))
-    return joined(g, first, of.op("Add", times(a, d), times(b, c)))
+    return join_pairs(g, first, of.op("Add", times(a, d), times(b, c)))
 
 
 @rule("aten.div.Tensor", "aten.div.Scalar", table=COMPLEX)
@@ -155,7 +155,7 @@ def div(g: Builder, self: Operand, other: Operand) -> Value:
         b = of.cast(b)
         first = of.op("Add", of.op("Mul", a, c), of.op("Mul", b, d))
         second = of.op("Sub", of.op("Mul", b, c), of.op("Mul", a, d))
-    return joined(g, of.op("Div", first, size), of.op("Div", second, size))
+    return join_pairs(g, of.op("Div", first, size), of.op("Div", second, size))
 
 
 @rule("aten.reciprocal.default", table=COMPLEX)
@@ -165,16 +165,16 @@ def reciprocal(g: Builder, self: Value) -> Value:
 
 @rule("aten.neg.default", "aten.negative.default", table=COMPLEX)
 def neg(g: Builder, self: Value) -> Value:
-    return reals(g).op("Neg", paired(self))
+    return reals(g).op("Neg", to_pairs(self))
 
 
 @rule("aten.sgn.default", table=COMPLEX)
 def sgn(g: Builder, self: Value) -> Value:
     """Return ``x / abs(x)``; 0 at 0."""
     of = reals(g)
-    size = of.op("ReduceL2", paired(self), [-1])
+    size = of.op("ReduceL2", to_pairs(self), [-1])
     zero = g.at(BOOL).op("Equal", size, 0)
-    return of.op("Div", paired(self), of.op("Where", zero, of.cast(1), size))
+    return of.op("Div", to_pairs(self), of.op("Where", zero, of.cast(1), size))
 
 
 @rule("aten.exp.default", table=COMPLEX)
@@ -185,7 +185,7 @@ def exp(g: Builder, self: Value) -> Value:
 
 @rule("aten.log.default", table=COMPLEX)
 def log(g: Builder, self: Value) -> Value:
-    return joined(g, reals(g).op("Log", absolute(g, self)), angle(g, self))
+    return join_pairs(g, reals(g).op("Log", absolute(g, self)), angle(g, self))
 
 
 @rule("aten.square.default", table=COMPLEX)
@@ -307,7 +307,7 @@ def copy(g: Builder, self: Value, src: Operand) -> Value:
     pairs = as_pairs(g, src)
     if isinstance(src, Value) and src.dims == self.dims:
         return pairs
-    return reals(g).op("Expand", pairs, reals(g).op("Shape", paired(self)))
+    return reals(g).op("Expand", pairs, reals(g).op("Shape", to_pairs(self)))
 
 
 @rule("aten.full.default", table=COMPLEX)

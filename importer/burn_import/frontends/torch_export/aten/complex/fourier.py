@@ -11,8 +11,8 @@ from burn_import.frontends.torch_export.complex_as_real import (
     axes_of,
     count,
     is_complex,
-    paired,
     reals,
+    to_pairs,
 )
 from burn_import.frontends.torch_export.registry import COMPLEX, RULES, Rule, rule
 from burn_ir import UnsupportedModel
@@ -34,7 +34,7 @@ MODES: dict[str | None, tuple[int, int]] = {
 def as_signal(g: Builder, x: Value) -> Value:
     """Return ``x`` as a signal [..., 1], or [..., 2] if it is complex."""
     if is_complex(x):
-        return paired(x)
+        return to_pairs(x)
     return reals(g).op("Unsqueeze", reals(g).cast(x), [-1])
 
 
@@ -47,7 +47,7 @@ def transformed(
     return reals(g).op("DFT", x, size, g.constant(axis), **attrs)
 
 
-def divided(g: Builder, x: Value, number: Extent, mode: int, inverse: bool) -> Value:
+def normalize(g: Builder, x: Value, number: Extent, mode: int, inverse: bool) -> Value:
     """Return the result of transforms, normalized as ``mode`` says."""
     if mode == (NUMBER if inverse else NOTHING):
         return x
@@ -67,8 +67,8 @@ def forward(
     signal = as_signal(g, self)
     for axis, size in reversed(list(zip(axes, sizes, strict=True))):
         flags = {"onesided": 1} if half and axis == axes[-1] else {}
-        signal = transformed(g, signal, axis, resized(self, axis, size), **flags)
-    return divided(g, signal, count(g, sizes), mode, False)
+        signal = transformed(g, signal, axis, new_length(self, axis, size), **flags)
+    return normalize(g, signal, count(g, sizes), mode, False)
 
 
 def inverse(
@@ -77,8 +77,8 @@ def inverse(
     """Return the inverse transform."""
     signal = as_signal(g, self)
     for axis, size in zip(axes, sizes, strict=True):
-        signal = transformed(g, signal, axis, resized(self, axis, size), inverse=1)
-    return divided(g, signal, count(g, sizes), mode, True)
+        signal = transformed(g, signal, axis, new_length(self, axis, size), inverse=1)
+    return normalize(g, signal, count(g, sizes), mode, True)
 
 
 def inverse_half(
@@ -89,14 +89,14 @@ def inverse_half(
     if not is_complex(self):
         signal = reals(g).op("Pad", signal, [0, 1], None, [-1])
     for axis, size in zip(axes[:-1], sizes[:-1], strict=True):
-        signal = transformed(g, signal, axis, resized(self, axis, size), inverse=1)
+        signal = transformed(g, signal, axis, new_length(self, axis, size), inverse=1)
     flags = {"inverse": 1, "onesided": 1}
     signal = transformed(g, signal, axes[-1], sizes[-1], **flags)
     signal = reals(g).op("Squeeze", signal, [-1])
-    return divided(g, signal, count(g, sizes), mode, True)
+    return normalize(g, signal, count(g, sizes), mode, True)
 
 
-def resized(x: Value, axis: int, size: Extent) -> Extent | None:
+def new_length(x: Value, axis: int, size: Extent) -> Extent | None:
     """Return the requested length; None if it is the extent of the axis."""
     return None if x.dims is not None and x.dims[axis] == size else size
 

@@ -10,7 +10,11 @@ from burn_import.frontends.torch_export.aten.complex.fourier import (
 )
 from burn_import.frontends.torch_export.aten.shape.concatenation import padded
 from burn_import.frontends.torch_export.builder import INT64, Builder, Value
-from burn_import.frontends.torch_export.complex_as_real import is_complex, paired, reals
+from burn_import.frontends.torch_export.complex_as_real import (
+    is_complex,
+    reals,
+    to_pairs,
+)
 from burn_import.frontends.torch_export.registry import COMPLEX, rule
 from burn_ir import UnsupportedModel
 
@@ -90,7 +94,7 @@ def stft_center(
     signal = self
     if center:
         ends = [n_fft // 2] * 2
-        pairs = paired(self)
+        pairs = to_pairs(self)
         ends = [0, 0, *ends] if is_complex(self) else ends
         wide = padded(g.at(pairs.dtype), pairs, ends, pad_mode)
         dims = None if self.dims is None else (*self.dims[:-1], -1)
@@ -119,7 +123,7 @@ def istft(
     of, step = reals(g), n_fft // 4 if hop_length is None else hop_length
     x = self
     if self.rank == _BATCH:
-        pairs = of.op("Unsqueeze", paired(self), [0])
+        pairs = of.op("Unsqueeze", to_pairs(self), [0])
         x = Value(pairs.name, self.dtype, (1, *(self.dims or ())))
     line = of.op("Unsqueeze", whole_window(g, window, n_fft, win_length), [0, 2])
     # The first half of the spectrum determines the rest.
@@ -127,7 +131,7 @@ def istft(
     every = of.op("Expand", of.op("Mul", line, line), [1, 1, g.extent(self, -1)])
     start = n_fft // 2 if center else 0
     parts = [
-        middle(g, added(g, each, n_fft, step, g.extent(self, -1)), start, length)
+        middle(g, overlap_add(g, each, n_fft, step, g.extent(self, -1)), start, length)
         for each in (of.op("Mul", frames, line), every)
     ]
     signal = of.op("Div", *parts)
@@ -139,7 +143,7 @@ def istft(
     return of.op("Squeeze", signal, [0]) if self.rank == _BATCH else signal
 
 
-def added(
+def overlap_add(
     g: Builder, frames: Value, n_fft: int, step: int, count: int | Value
 ) -> Value:
     """Return the sum [N, length] of overlapping frames [N, n_fft, count]."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from burn_import.frontends.torch_export.builder import Builder, Value
-from burn_import.frontends.torch_export.complex_as_real import joined, parts, reals
+from burn_import.frontends.torch_export.complex_as_real import join_pairs, parts, reals
 from burn_import.frontends.torch_export.registry import COMPLEX, Rule, rule
 
 #: The real functions of the real part and of the imaginary part, whose products are the
@@ -26,7 +26,7 @@ def _of_products(name: str) -> Rule:
             of.op("Mul", of.op(first, x), of.op(second, y))
             for first, second in (real_functions, imaginary_functions)
         )
-        return joined(g, real, imaginary if sign > 0 else of.op("Neg", imaginary))
+        return join_pairs(g, real, imaginary if sign > 0 else of.op("Neg", imaginary))
 
     return apply
 
@@ -44,4 +44,6 @@ def tanh(g: Builder, self: Value) -> Value:
     secant = of.op("Reciprocal", of.op("Cosh", bounded))
     cosine, sine = (of.op("Mul", secant, of.op(way, y)) for way in ("Cos", "Sin"))
     below = of.op("Add", cosine, 1.0)
-    return joined(g, of.op("Div", of.op("Tanh", x), below), of.op("Div", sine, below))
+    return join_pairs(
+        g, of.op("Div", of.op("Tanh", x), below), of.op("Div", sine, below)
+    )

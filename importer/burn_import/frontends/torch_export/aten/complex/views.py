@@ -27,7 +27,7 @@ from burn_import.frontends.torch_export.complex_as_real import (
     as_pairs,
     axes_of,
     is_complex,
-    joined,
+    join_pairs,
     parts,
     reals,
 )
@@ -195,7 +195,7 @@ def pad_(
     fill = (value, 0) if isinstance(value, int | float) else parts(g, value)
     assert isinstance(real, Value) and isinstance(imaginary, Value)
     a = padded(reals(g), real, pad, mode, fill[0])
-    return joined(g, a, padded(reals(g), imaginary, pad, mode, fill[1]))
+    return join_pairs(g, a, padded(reals(g), imaginary, pad, mode, fill[1]))
 
 
 @rule("aten.constant_pad_nd.default", table=COMPLEX)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from burn_import.frontends.torch_export.aten.linalg.decompositions import spectral_norm
-from burn_import.frontends.torch_export.aten.math.reduction import Axes, reduced
+from burn_import.frontends.torch_export.aten.math.reduction import Axes, reduce
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
@@ -23,16 +23,16 @@ def vector_norm(
     """Return the norm of an order over axes."""
     x = g.cast(x)
     if order in ORDERS:
-        return reduced(g, ORDERS[order], x, dim, keepdim)
+        return reduce(g, ORDERS[order], x, dim, keepdim)
     size = Value(g.op("Abs", x).name, g.dtype, x.dims)
     if math.isinf(order):
         best = "ReduceMax" if order > 0 else "ReduceMin"
-        return reduced(g, best, size, dim, keepdim)
+        return reduce(g, best, size, dim, keepdim)
     if order == 0:
         counted = g.cast(g.cast(size, BOOL))
-        return reduced(g, "ReduceSum", counted, dim, keepdim)
+        return reduce(g, "ReduceSum", counted, dim, keepdim)
     powers = Value(g.op("Pow", size, float(order)).name, g.dtype, x.dims)
-    total = reduced(g, "ReduceSum", powers, dim, keepdim)
+    total = reduce(g, "ReduceSum", powers, dim, keepdim)
     if order < 0:
         return g.op("Pow", total, 1 / float(order))
     # The gradient of a root at 0 is infinite, that of a norm is 0 in PyTorch.

@@ -11,7 +11,7 @@ from burn_import.frontends.torch_export.builder import (
     Operand,
     Value,
     kind_of,
-    promoted,
+    promoted_dtype,
 )
 from burn_import.frontends.torch_export.registry import Rule, rule
 from burn_ir import UnsupportedModel
@@ -40,7 +40,7 @@ def into_out(function: Rule, *, is_float: bool = False) -> Rule:
         alpha: Operand | None = None,
         out: Value,
     ) -> Value:
-        dtype = promoted((self, other))
+        dtype = promoted_dtype((self, other))
         if is_float and kind_of(dtype) < kind_of(FLOAT32):
             dtype = FLOAT32
         options = {} if alpha is None else {"alpha": alpha}
@@ -170,7 +170,7 @@ def power(g: Builder, self: Operand, exponent: Operand) -> Value:
 @rule("aten.pow.Tensor_Scalar_out", mutates="out")
 def power_out(g: Builder, self: Value, exponent: Operand, out: Value) -> Value:
     """Return the power in the dtype of ``out``."""
-    of = g.at(promoted((self, exponent)))
+    of = g.at(promoted_dtype((self, exponent)))
     return g.cast(power(of, self, exponent))
 
 

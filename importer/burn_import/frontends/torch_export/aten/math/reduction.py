@@ -23,7 +23,7 @@ def listed(dim: Axes) -> list[int]:
     return [dim] if isinstance(dim, int) else list(dim or ())
 
 
-def reduced(
+def reduce(
     g: Builder, op_type: str, x: Value, dim: Axes = None, keepdim: bool = False
 ) -> Value:
     """Return ``x`` reduced over axes; over all of them if there are none."""
@@ -42,7 +42,7 @@ def reduction(op_type: str) -> Rule:
         keepdim: bool = False,
         dtype: Any = None,
     ) -> Value:
-        return reduced(g, op_type, g.cast(self), dim, keepdim)
+        return reduce(g, op_type, g.cast(self), dim, keepdim)
 
     return apply
 
@@ -96,7 +96,7 @@ def sum_to_size(g: Builder, self: Value, size: Sequence[int | Value]) -> Value:
 
 @rule("aten.count_nonzero.default", "aten.count_nonzero.dim_IntList")
 def count_nonzero(g: Builder, self: Value, dim: Axes = None) -> Value:
-    return reduced(g, "ReduceSum", g.cast(truth(g, self), INT64), dim)
+    return reduce(g, "ReduceSum", g.cast(truth(g, self), INT64), dim)
 
 
 def without_nan(g: Builder, x: Value, number: float = 0) -> Value:
@@ -110,7 +110,7 @@ def without_nan(g: Builder, x: Value, number: float = 0) -> Value:
 def nansum(
     g: Builder, self: Value, dim: Axes = None, keepdim: bool = False, dtype: Any = None
 ) -> Value:
-    return reduced(g, "ReduceSum", without_nan(g, g.cast(self)), dim, keepdim)
+    return reduce(g, "ReduceSum", without_nan(g, g.cast(self)), dim, keepdim)
 
 
 @rule("aten.nanmean.default")
@@ -118,7 +118,7 @@ def nanmean(
     g: Builder, self: Value, dim: Axes = None, keepdim: bool = False, dtype: Any = None
 ) -> Value:
     is_number = g.op("Not", g.op("IsNaN", self))
-    count = reduced(g, "ReduceSum", g.cast(Value(is_number.name, BOOL)), dim, keepdim)
+    count = reduce(g, "ReduceSum", g.cast(Value(is_number.name, BOOL)), dim, keepdim)
     return g.op("Div", nansum(g, self, dim, keepdim), count)
 
 
@@ -150,7 +150,7 @@ def extreme(op_type: str) -> Rule:
     def apply(
         g: Builder, self: Value, dim: int, keepdim: bool = False
     ) -> tuple[Value, Value]:
-        values = reduced(g, f"Reduce{op_type}", self, dim, keepdim)
+        values = reduce(g, f"Reduce{op_type}", self, dim, keepdim)
         places = arg(f"Arg{op_type}")(g.at(INT64), self, dim, keepdim)
         return values, places
 
@@ -165,47 +165,27 @@ rule("aten.min.dim")(extreme("Min"))
 def aminmax(
     g: Builder, self: Value, dim: int | None = None, keepdim: bool = False
 ) -> tuple[Value, Value]:
-    low = reduced(g, "ReduceMin", self, dim, keepdim)
-    return low, reduced(g, "ReduceMax", self, dim, keepdim)
+    low = reduce(g, "ReduceMin", self, dim, keepdim)
+    return low, reduce(g, "ReduceMax", self, dim, keepdim)
 
 
-@rule("aten.var.correction", "aten.var.dim", "aten.var.default")
-def var(
-    g: Builder,
-    self: Value,
-    dim: Axes = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    correction: Operand = None,
-) -> Value:
-    return _spread(g, "Var", self, dim, unbiased, keepdim, correction)
+def spread(op_type: str) -> Rule:
+    """Return the rule of a variance or standard deviation."""
 
+    def apply(
+        g: Builder,
+        self: Value,
+        dim: Axes = None,
+        unbiased: bool = True,
+        keepdim: bool = False,
+        correction: Operand = None,
+    ) -> Value:
+        removed = correction if correction is not None else int(unbiased)
+        options = {"correction": removed if removed != 1 else None}
+        options |= attributes(self, dim, keepdim)
+        return g.op(op_type, self, domain="burn", **options)
 
-def _spread(
-    g: Builder,
-    op_type: str,
-    self: Value,
-    dim: Axes,
-    unbiased: bool,
-    keepdim: bool,
-    correction: Operand,
-) -> Value:
-    removed = correction if correction is not None else int(unbiased)
-    options = {"correction": removed if removed != 1 else None}
-    options |= attributes(self, dim, keepdim)
-    return g.op(op_type, self, domain="burn", **options)
-
-
-@rule("aten.std.correction", "aten.std.dim", "aten.std.default")
-def std(
-    g: Builder,
-    self: Value,
-    dim: Axes = None,
-    unbiased: bool = True,
-    keepdim: bool = False,
-    correction: Operand = None,
-) -> Value:
-    return _spread(g, "Std", self, dim, unbiased, keepdim, correction)
+    return apply
 
 
 def with_mean(spread: Rule) -> Rule:
@@ -220,13 +200,17 @@ def with_mean(spread: Rule) -> Rule:
         correction: Operand = None,
     ) -> tuple[Value, Value]:
         moments = spread(g, self, dim, unbiased, keepdim, correction)
-        return moments, reduced(g, "ReduceMean", self, dim, keepdim)
+        return moments, reduce(g, "ReduceMean", self, dim, keepdim)
 
     return apply
 
 
-for _name, _rule in {"var": var, "std": std}.items():
-    _target = f"aten.{_name}_mean"
-    rule(f"{_target}.correction", f"{_target}.dim", f"{_target}.default")(
-        with_mean(_rule)
-    )
+var, std = spread("Var"), spread("Std")
+for _name, _rule in {
+    "var": var,
+    "std": std,
+    "var_mean": with_mean(var),
+    "std_mean": with_mean(std),
+}.items():
+    _targets = (f"aten.{_name}.{kind}" for kind in ("correction", "dim", "default"))
+    rule(*_targets)(_rule)

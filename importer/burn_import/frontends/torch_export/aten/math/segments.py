@@ -27,7 +27,7 @@ _KINDS = {
 }
 
 
-def reached(g: Builder, marks: Value, numbers: Value) -> Value:
+def count_up(g: Builder, marks: Value, numbers: Value) -> Value:
     """Return for each number how many marks are at most as large."""
     whole = g.at(INT64)
     column = whole.op("Unsqueeze", numbers, [1])
@@ -57,7 +57,7 @@ def segment_reduce(
     ends, counts = _ends_and_counts(g, lengths, offsets)
     whole = g.at(INT64)
     number = places(g, g.extent(data, 0))
-    segment = whole.op("Unsqueeze", reached(g, ends, number), [1])
+    segment = whole.op("Unsqueeze", count_up(g, ends, number), [1])
     kind, empty = _KINDS[reduce]
     start = initial if initial is not None else 0.0 if reduce == "mean" else empty
     trailing = g.ints([g.extent(data, n) for n in range(1, data.rank)])

@@ -55,9 +55,7 @@ def _with_first_axis(g: Builder, result: Value, rank: int, axis: int) -> Value:
 def _neighbors(
     g: Builder, x: Value, position: Value, axis: int, interpolation: str, gather: str
 ) -> tuple[Value, Value, Value]:
-    """Return the elements below and above positions in sorted order, and how far each
-    position is from the one below.
-    """
+    """Return the elements around sorted positions, and the fractions between them."""
     low, high = _neighbor_ranks(g, position, interpolation)
     ordered = g.op("Sort", x, domain="burn", axis=axis)
     below, above = (

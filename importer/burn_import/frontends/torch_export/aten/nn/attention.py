@@ -51,7 +51,7 @@ def attention(
     if query.rank == _RANK:
         return g.op("Attention", *operands, attn_mask, **attrs)
     if query.rank < _RANK:
-        return lifted(g, operands, attn_mask, attrs, enable_gqa)
+        return lift_rank(g, operands, attn_mask, attrs, enable_gqa)
     mask = None if attn_mask is None else mask_of_batches(g, attn_mask, query)
     merged = [merge_batches(g, x) for x in operands]
     output = g.op("Attention", *merged, mask, **attrs)
@@ -120,7 +120,7 @@ def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
     return any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
 
 
-def lifted(
+def lift_rank(
     g: Builder,
     operands: Sequence[Value],
     mask: Value | None,

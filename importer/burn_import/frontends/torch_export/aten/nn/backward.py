@@ -200,18 +200,18 @@ def layer_norm_backward(
     scaled = grad if weight is None else of.op("Mul", grad, of.cast(weight))
     gradients = [
         lambda: centered_gradient(of, scaled, unit, rstd, axes),
-        lambda: summed(of, of.op("Mul", grad, unit), outer),
-        lambda: summed(of, grad, outer),
+        lambda: sum_over(of, of.op("Mul", grad, unit), outer),
+        lambda: sum_over(of, grad, outer),
     ]
-    return [g.cast(of_) for of_ in asked(gradients, output_mask)]
+    return [g.cast(of_) for of_ in requested(gradients, output_mask)]
 
 
-def asked(makers: Sequence[Callable[[], Value]], mask: Mask) -> list[Value]:
+def requested(makers: Sequence[Callable[[], Value]], mask: Mask) -> list[Value]:
     """Return the gradients that a mask selects; only these are written."""
     return [make() for make, wanted in zip(makers, mask, strict=True) if wanted]
 
 
-def summed(g: Builder, x: Value, axes: list[int]) -> Value:
+def sum_over(g: Builder, x: Value, axes: list[int]) -> Value:
     """Return the sum over axes, if there are any."""
     return g.op("ReduceSum", x, axes, keepdims=0) if axes else x
 
@@ -245,14 +245,14 @@ def group_norm_backward(
         return of.op("Reshape", gradient, of.op("Shape", input))
 
     def by_channel(x: Value) -> Value:
-        return of.op("Reshape", summed(of, x, [0, 3]), [C])
+        return of.op("Reshape", sum_over(of, x, [0, 3]), [C])
 
     gradients = [
         of_input,
         lambda: by_channel(of.op("Mul", grad, unit)),
         lambda: by_channel(grad),
     ]
-    return [g.cast(of_) for of_ in asked(gradients, output_mask)]
+    return [g.cast(of_) for of_ in requested(gradients, output_mask)]
 
 
 @rule("aten._softmax_backward_data.default")

@@ -169,7 +169,7 @@ def training_step(
     axes = tuple(axis for axis in range(input.rank) if axis != 1)
     spread = g.op("Var", input, domain="burn", axes=axes)
     pairs = ((running_mean, mean), (running_var, spread))
-    averages = [old and averaged(g, old, new, momentum) for old, new in pairs]
+    averages = [old and average(g, old, new, momentum) for old, new in pairs]
     return result, mean, scale, *averages
 
 
@@ -220,11 +220,11 @@ def instance_norm(
     new = [g.op("ReduceMean", each, [0], keepdims=0) for _, each in pairs]
     olds = [old for old, _ in pairs]
     return result, *(
-        averaged(g, *pair, momentum) for pair in zip(olds, new, strict=True)
+        average(g, *pair, momentum) for pair in zip(olds, new, strict=True)
     )
 
 
-def averaged(g: Builder, old: Value, new: Value, momentum: float) -> Value:
+def average(g: Builder, old: Value, new: Value, momentum: float) -> Value:
     """Return the running average of a statistic after another batch."""
     before = g.op("Mul", old, 1 - float(momentum))
     return g.op("Add", before, g.op("Mul", new, float(momentum)))

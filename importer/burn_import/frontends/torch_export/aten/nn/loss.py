@@ -18,7 +18,7 @@ REDUCTIONS = ("none", "mean", "sum")
 MEAN = 1
 
 
-def ended(g: Builder, x: Value, reduction: int) -> Value:
+def reduce(g: Builder, x: Value, reduction: int) -> Value:
     """Return the elementwise losses, their mean or their sum."""
     if reduction == 0:
         return x
@@ -33,12 +33,12 @@ def error(g: Builder, self: Value, target: Value) -> Value:
 @rule("aten.mse_loss.default")
 def mse_loss(g: Builder, self: Value, target: Value, reduction: int = MEAN) -> Value:
     apart = error(g, self, target)
-    return ended(g, g.op("Mul", apart, apart), reduction)
+    return reduce(g, g.op("Mul", apart, apart), reduction)
 
 
 @rule("aten.l1_loss.default")
 def l1_loss(g: Builder, self: Value, target: Value, reduction: int = MEAN) -> Value:
-    return ended(g, g.op("Abs", error(g, self, target)), reduction)
+    return reduce(g, g.op("Abs", error(g, self, target)), reduction)
 
 
 @rule("aten.huber_loss.default")
@@ -49,7 +49,7 @@ def huber_loss(
     near = g.op("Mul", g.op("Mul", size, size), 0.5)
     far = g.op("Mul", g.op("Sub", size, 0.5 * delta), float(delta))
     is_near = g.at(BOOL).op("Less", size, float(delta))
-    return ended(g, g.op("Where", is_near, near, far), reduction)
+    return reduce(g, g.op("Where", is_near, near, far), reduction)
 
 
 @rule("aten.smooth_l1_loss.default")
@@ -79,7 +79,7 @@ def binary_cross_entropy(
     sure = g.op("Mul", target, hit)
     rest = g.op("Mul", g.op("Sub", g.cast(1), target), miss)
     losses = g.op("Neg", g.op("Add", sure, rest))
-    return ended(
+    return reduce(
         g, losses if weight is None else g.op("Mul", losses, weight), reduction
     )
 
@@ -106,7 +106,7 @@ def binary_cross_entropy_with_logits(
         more = g.op("Mul", g.op("Sub", pos_weight, 1), target)
         likely = g.op("Mul", g.op("Add", more, 1), likely)
     losses = g.op("Add", wrong, likely)
-    return ended(
+    return reduce(
         g, losses if weight is None else g.op("Mul", losses, weight), reduction
     )
 
@@ -121,11 +121,11 @@ def kl_div(
 ) -> Value:
     if log_target:
         losses = g.op("Mul", g.op("Exp", target), g.op("Sub", target, self))
-        return ended(g, losses, reduction)
+        return reduce(g, losses, reduction)
     product = g.op("Mul", target, g.op("Log", target))
     surprise = g.op("Where", g.at(BOOL).op("Equal", target, 0), g.cast(0), product)
     losses = g.op("Sub", surprise, g.op("Mul", target, self))
-    return ended(g, losses, reduction)
+    return reduce(g, losses, reduction)
 
 
 @rule("aten.soft_margin_loss.default")
@@ -133,7 +133,7 @@ def soft_margin_loss(
     g: Builder, self: Value, target: Value, reduction: int = MEAN
 ) -> Value:
     product = g.op("Neg", g.op("Mul", *g.floats(target, self)))
-    return ended(g, g.op("Softplus", product), reduction)
+    return reduce(g, g.op("Softplus", product), reduction)
 
 
 @rule("aten.poisson_nll_loss.default")
@@ -153,7 +153,7 @@ def poisson_nll_loss(
         losses = g.op("Sub", input, g.op("Mul", target, likely))
     if full:
         losses = g.op("Add", losses, _stirling(g, target))
-    return ended(g, losses, reduction)
+    return reduce(g, losses, reduction)
 
 
 def _stirling(g: Builder, x: Value) -> Value:
@@ -173,7 +173,7 @@ def hinge_embedding_loss(
     zero = g.cast(0)
     other = g.op("Where", _is(g, target, 1), zero, apart)
     same = g.op("Where", _is(g, target, -1), zero, self)
-    return ended(g, g.op("Add", other, same), reduction)
+    return reduce(g, g.op("Add", other, same), reduction)
 
 
 def _is(g: Builder, x: Value, number: int) -> Value:
@@ -192,7 +192,7 @@ def margin_ranking_loss(
     first, second, sign = g.floats(input1, input2, target)
     product = g.op("Mul", g.op("Neg", sign), g.op("Sub", first, second))
     more = product if margin == 0 else g.op("Add", product, float(margin))
-    return ended(g, g.op("Relu", more), reduction)
+    return reduce(g, g.op("Relu", more), reduction)
 
 
 def _row_cosine(g: Builder, x: Value, y: Value) -> Value:
@@ -219,7 +219,7 @@ def cosine_embedding_loss(
     same = g.op("Where", _is(g, target, 1), g.op("Sub", g.cast(1), likeness), zero)
     near = g.op("Relu", g.op("Sub", likeness, float(margin)))
     other = g.op("Where", _is(g, target, -1), near, zero)
-    return ended(g, g.op("Add", same, other), reduction)
+    return reduce(g, g.op("Add", same, other), reduction)
 
 
 @rule("aten.triplet_margin_loss.default")
@@ -239,7 +239,7 @@ def triplet_margin_loss(
     if swap:
         far = g.op("Min", far, pairwise_distance(g, positive, negative, p, eps))
     losses = g.op("Relu", g.op("Add", g.op("Sub", near, far), float(margin)))
-    return ended(g, losses, reduction)
+    return reduce(g, losses, reduction)
 
 
 def by_class(
@@ -378,4 +378,4 @@ def _loss_of_probabilities(
         factor = g.op("Unsqueeze", weight, column) if column else weight
         likely = g.op("Mul", likely, factor)
     losses = g.op("ReduceSum", g.op("Mul", share, likely), [axis], keepdims=0)
-    return ended(g, g.op("Neg", losses), reduction)
+    return reduce(g, g.op("Neg", losses), reduction)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from burn_import.frontends.torch_export.aten.linalg.vector_norms import vector_norm
-from burn_import.frontends.torch_export.aten.nn.loss import MEAN, ended
+from burn_import.frontends.torch_export.aten.nn.loss import MEAN, reduce
 from burn_import.frontends.torch_export.aten.shape.scatter import placed
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
@@ -49,7 +49,7 @@ def multi_margin_loss(
     losses = g.op("ReduceMean", others, [1], keepdims=0)
     if reduction == 0 and self.rank < _ROWS:
         return g.op("Squeeze", losses, [0])
-    return ended(g, losses, reduction)
+    return reduce(g, losses, reduction)
 
 
 @rule("aten.multilabel_margin_loss.default")
@@ -73,7 +73,7 @@ def multilabel_margin_loss(
     losses = g.op("ReduceMean", total, [1], keepdims=0)
     if reduction == 0 and self.rank < _ROWS:
         return g.op("Squeeze", losses, [0])
-    return ended(g, losses, reduction)
+    return reduce(g, losses, reduction)
 
 
 @rule("aten.embedding_renorm.default")

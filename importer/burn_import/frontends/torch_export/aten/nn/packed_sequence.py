@@ -18,7 +18,7 @@ from burn_import.frontends.torch_export.aten.nn.rnn import (
     Kind,
     Stack,
     inside,
-    turned,
+    swap_time_and_batch,
 )
 from burn_import.frontends.torch_export.builder import (
     BOOL,
@@ -55,7 +55,7 @@ def pack_padded_sequence(
         name = name_of(lengths.dtype)
         raise InvalidModel(f"expected lengths of int64, got {name}")
     count = lengths
-    of = Packed(turned(g, input) if batch_first else input, count)
+    of = Packed(swap_time_and_batch(g, input) if batch_first else input, count)
     whole = g.at(INT64)
     sizes = whole.op("ReduceSum", whole.cast(inside(g, of)), [1], keepdims=0)
     ends = whole.constant([0]), longest(g, of)
@@ -105,7 +105,7 @@ def pad_packed_sequence(
         sequence = g.op("Pad", sequence, g.ints([0, gap]), g.cast(padding_value), [0])
     else:
         sequence = g.op("Slice", sequence, [0], end, [0])
-    return turned(g, sequence) if batch_first else sequence, of.lengths
+    return swap_time_and_batch(g, sequence) if batch_first else sequence, of.lengths
 
 
 def layers(

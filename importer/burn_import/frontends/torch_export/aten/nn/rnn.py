@@ -114,11 +114,11 @@ class Stack:
         if x.rank != _RANK:
             raise UnsupportedModel("a recurrent layer without a batch axis")
         if batch_first:
-            x = turned(g, x)
+            x = swap_time_and_batch(g, x)
         x, *last = (
             self._projected(x, states) if self.is_projected else self._run(x, states)
         )
-        return [turned(g, x) if batch_first else x, *last]
+        return [swap_time_and_batch(g, x) if batch_first else x, *last]
 
     def _run(self, x: Value, states: Sequence[Value]) -> Sequence[Value]:
         """Return the outputs of ``x`` [time, batch, features] and the last states."""
@@ -263,7 +263,7 @@ class Stack:
         return np.concatenate([parts[gate] for gate in self.kind.gates])
 
 
-def turned(g: Builder, x: Value) -> Value:
+def swap_time_and_batch(g: Builder, x: Value) -> Value:
     """Return ``x`` [a, b, c] with its first two axes exchanged."""
     dims = x.dims and (x.dims[1], x.dims[0], x.dims[2])
     return replace(g.op("Transpose", x, perm=(1, 0, 2)), dims=dims)

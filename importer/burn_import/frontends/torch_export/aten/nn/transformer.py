@@ -153,10 +153,10 @@ def transformer_encoder_layer(
     name = "Gelu" if use_gelu else "Relu"
     layer = EncoderLayer(g, parts, (mask, mask_type), feed, name, eps)
     first, second = (norm_weight_1, norm_bias_1), (norm_weight_2, norm_bias_2)
-    return encoded(layer, src, first, second, norm_first)
+    return encode(layer, src, first, second, norm_first)
 
 
-def encoded(
+def encode(
     layer: EncoderLayer, x: Value, first: Any, second: Any, norm_first: bool
 ) -> Value:
     """Return the result of a layer with norms before or after its halves."""

@@ -18,7 +18,7 @@ from burn_import.frontends.torch_export.aten.shape.views import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
-    turned,
+    permuted,
 )
 from burn_import.frontends.torch_export.builder import (
     BOOL,
@@ -276,7 +276,7 @@ def rot90(g: Builder, self: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> 
         return self
     if k % 4 == 2:
         return flip(g, self, (a, b))
-    return flip(g, turned(g, self, perm), (a if k % 4 == 1 else b,))
+    return flip(g, permuted(g, self, perm), (a if k % 4 == 1 else b,))
 
 
 def halved(back: int) -> Rule:

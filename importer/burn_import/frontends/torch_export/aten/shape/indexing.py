@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from burn.dtypes import name_of
-from burn_import.frontends.torch_export.aten.shape.views import turned
+from burn_import.frontends.torch_export.aten.shape.views import permuted
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT64,
@@ -52,10 +52,10 @@ def gather(
 ) -> Value:
     if self.rank == 0:
         return self
-    return g.op("GatherElements", shortened(g, self, index, dim), index, axis=dim)
+    return g.op("GatherElements", slice_like(g, self, index, dim), index, axis=dim)
 
 
-def shortened(g: Builder, x: Value, like: Value, dim: int | None = None) -> Value:
+def slice_like(g: Builder, x: Value, like: Value, dim: int | None = None) -> Value:
     """Return ``x`` sliced to the extents of ``like``, except along ``dim``."""
     axes = [
         axis
@@ -199,9 +199,9 @@ def index(g: Builder, self: Value, indices: Sequence[Value | None]) -> Value:
     at = chosen(g, self, indices)
     if len(at.index) == 1:
         return g.op("Gather", self, at.index[0], axis=at.axes[0])
-    x = turned(g, self, at.order(self.rank))
+    x = permuted(g, self, at.order(self.rank))
     items = g.op("GatherND", x, together(g, at.index))
-    return turned(g, items, at.result_order(self.rank))
+    return permuted(g, items, at.result_order(self.rank))
 
 
 @rule("aten._unsafe_masked_index.default")

@@ -10,11 +10,11 @@ import numpy as np
 from burn_import.frontends.torch_export.aten.shape.indexing import (
     chosen,
     in_range,
-    shortened,
+    slice_like,
     together,
 )
 from burn_import.frontends.torch_export.aten.shape.slicing import END, places
-from burn_import.frontends.torch_export.aten.shape.views import turned
+from burn_import.frontends.torch_export.aten.shape.views import permuted
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT32,
@@ -38,7 +38,7 @@ REDUCTIONS = {
 }
 
 
-def scattered(
+def scatter_at(
     g: Builder,
     x: Value,
     dim: int,
@@ -52,11 +52,11 @@ def scattered(
         index = replace(g.at(INT64).op("Reshape", index, [1]), dims=(1,))
         if isinstance(updates, Value):
             updates = replace(g.op("Reshape", updates, [1]), dims=(1,))
-        return g.op("Squeeze", scattered(g, x, 0, index, updates, reduction), [0])
+        return g.op("Squeeze", scatter_at(g, x, 0, index, updates, reduction), [0])
     if not isinstance(updates, Value) or updates.rank == 0:
         wide = g.op("Expand", g.cast(updates), g.op("Shape", index))
     else:
-        wide = shortened(g, g.cast(updates), index)
+        wide = slice_like(g, g.cast(updates), index)
     return g.op("ScatterElements", x, index, wide, axis=dim, reduction=reduction)
 
 
@@ -73,7 +73,7 @@ def scatter(
 ) -> Value:
     updates = value if src is None else src
     reduction = None if reduce is None else _reduction(reduce)
-    return scattered(g, self, dim, index, updates, reduction)
+    return scatter_at(g, self, dim, index, updates, reduction)
 
 
 def _reduction(name: str) -> str:
@@ -85,7 +85,7 @@ def _reduction(name: str) -> str:
 
 @rule("aten.scatter_add.default")
 def scatter_add(g: Builder, self: Value, dim: int, index: Value, src: Value) -> Value:
-    return scattered(g, self, dim, index, src, "add")
+    return scatter_at(g, self, dim, index, src, "add")
 
 
 @rule("aten.scatter_reduce.two")
@@ -101,16 +101,16 @@ def scatter_reduce(
     base = self
     mode = _reduction("sum" if reduce == "mean" else reduce)
     if not include_self:
-        start = scattered(g, self, dim, index, _neutral(g, mode))
+        start = scatter_at(g, self, dim, index, _neutral(g, mode))
         base = replace(start, dims=self.dims)
-    total = scattered(g, base, dim, index, src, mode)
+    total = scatter_at(g, base, dim, index, src, mode)
     if reduce != "mean":
         return total
     first = g.op("Expand", g.cast(1), g.op("Shape", self))
     ones = replace(first, dims=self.dims)
     if not include_self:
-        ones = replace(scattered(g, ones, dim, index, 0), dims=self.dims)
-    count = scattered(g, ones, dim, index, 1, "add")
+        ones = replace(scatter_at(g, ones, dim, index, 0), dims=self.dims)
+    count = scatter_at(g, ones, dim, index, 1, "add")
     count = g.op("Max", count, g.cast(1))
     if kind_of(g.dtype) < kind_of(FLOAT32):
         return g.op("FloorDiv", total, count, domain="burn")
@@ -262,7 +262,7 @@ def index_put(
         return _fill_where(g, self, only[0], list(indices).index(only[0]), values)
     at = chosen(g, self, indices)
     order = at.order(self.rank)
-    front = turned(g, self, order)
+    front = permuted(g, self, order)
     index = together(g, at.index)
     new = g.at(INT64).op("Shape", index, start=0, end=-1)
     rest = g.at(INT64).op("Shape", front, start=len(at.axes))
@@ -271,7 +271,7 @@ def index_put(
     reduction = "add" if accumulate else None
     result = g.op("ScatterND", front, index, updates, reduction=reduction)
     result = replace(result, dims=front.dims)
-    return turned(g, result, [order.index(axis) for axis in range(self.rank)])
+    return permuted(g, result, [order.index(axis) for axis in range(self.rank)])
 
 
 @rule("aten._unsafe_masked_index_put_accumulate.default")

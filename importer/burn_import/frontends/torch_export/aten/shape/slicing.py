@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from burn_import.frontends.torch_export.aten.shape.views import turned
+from burn_import.frontends.torch_export.aten.shape.views import permuted
 from burn_import.frontends.torch_export.builder import INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 
@@ -182,4 +182,4 @@ def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Val
     windows = g.op("Gather", self, whole.op("Add", starts, places(g, size)), axis=axis)
     rank = self.rank + 1
     order = [a for a in range(rank) if a != axis + 1] + [axis + 1]
-    return turned(g, windows, order)
+    return permuted(g, windows, order)

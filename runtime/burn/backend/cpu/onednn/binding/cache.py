@@ -36,10 +36,10 @@ def work_of_row(weights: int) -> int:
     return weights * _ROW
 
 
-def frozen(value: Any) -> Any:
+def as_hashable(value: Any) -> Any:
     """Return ``value`` with tuples instead of lists, to be hashable."""
     if isinstance(value, list | tuple):
-        return tuple(frozen(item) for item in value)
+        return tuple(as_hashable(item) for item in value)
     return value
 
 
@@ -68,7 +68,7 @@ class Primitives(threading.local):
             primitive = entries[key]
             entries.move_to_end(key)
         except TypeError:  # a list, which has no hash
-            key = frozen(key)
+            key = as_hashable(key)
             hash(key)  # or this would not end
             return self.get(key, make, work)
         except KeyError:
@@ -79,9 +79,7 @@ class Primitives(threading.local):
 
     @contextmanager
     def limited(self, threads: int) -> Iterator[None]:
-        """Let at most ``threads`` compute for this thread, by primitives made for so
-        many.
-        """
+        """Limit this thread to ``threads``, by primitives made for that number."""
         with self.api.limited_threads(threads):
             before = self._known
             self._known = self._by_threads.setdefault(self.api.threads, OrderedDict())
@@ -113,7 +111,7 @@ class Primitives(threading.local):
         """Remove the primitives of this thread."""
         self._known.clear()
 
-    def made(self) -> list[str]:
+    def implementations(self) -> list[str]:
         """Return the implementation names of this thread's primitives."""
         return [
             primitive.implementation for primitive in self._known.values() if primitive

@@ -35,9 +35,7 @@ class Workspaces(Protocol):
         """Store ``memory`` under ``key`` for the gradient of the current step."""
 
     def left(self, key: Hashable) -> Any:
-        """Return the memory that was stored for the current step under ``key``, or
-        None.
-        """
+        """Return the current step's memory that was stored under ``key``, or None."""
 
     def shared(
         self, key: Hashable, shape: tuple[int, ...], *, zeros: bool = False
@@ -93,8 +91,7 @@ class Notes(Protocol):
         """Return whether ``array`` is the same in each run."""
 
     def may_round(self, array: Array) -> bool:
-        """Return whether products with ``array`` may be rounded differently from eager
-        calls.
+        """Return whether products with ``array`` may be rounded unlike eager calls.
 
         The array is constant then, and no gradient mask depends on the product.
         """
@@ -160,9 +157,7 @@ def empty_like(x: Array, *read: Array) -> Array:
 
 
 def empty_as(x: Array, dtype: np.dtype) -> Array:
-    """Return memory for as many elements as those of ``x``, in the same order of
-    axes.
-    """
+    """Return memory for as many elements as ``x`` has, in the same order of axes."""
     notes = noting()
     like = np.empty_like(x, dtype)
     return like if notes is None else notes.shaped_as(like)

@@ -239,9 +239,7 @@ def _numpy(*notes: str) -> Engine:
 
 
 def _forked() -> None:
-    """Handle a fork: OpenMP's threads do not exist in the child, which would
-    deadlock.
-    """
+    """Handle a fork: the child lacks OpenMP's threads, and would deadlock."""
     STATE.lock = threading.Lock()
     STATE.forks += 1
     if STATE.session is not None:

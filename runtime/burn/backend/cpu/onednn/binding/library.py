@@ -66,7 +66,7 @@ def find_library() -> Found:
     given = os.environ.get(PATH_VARIABLE)
     for path in [given] if given else candidates():
         try:
-            return Found(opened(path), tuple(refused))
+            return Found(open_library(path), tuple(refused))
         except (OSError, AttributeError) as error:
             if path != NAME:  # the system need not have one
                 refused.append(f"{path}: {error}")
@@ -88,7 +88,7 @@ def keep_memory() -> None:
             choose(parameter, value)
 
 
-def opened(path: str) -> Library:
+def open_library(path: str) -> Library:
     """Return the library in ``path``.
 
     Raises:

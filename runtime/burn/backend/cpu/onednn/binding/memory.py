@@ -111,9 +111,7 @@ def channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def ordered(shape: tuple[int, ...], order: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the strides in elements for axes of ``shape`` in memory order
-    ``order``.
-    """
+    """Return the strides in elements for axes of ``shape`` in the memory ``order``."""
     strides, step = [0] * len(shape), 1
     for axis in reversed(order):
         strides[axis] = step
@@ -152,9 +150,7 @@ def empty_in_order(
 
 
 def is_dense(array: Any) -> bool:
-    """Return whether an array has no gaps, no broadcast axes, and no negative
-    strides.
-    """
+    """Return whether an array has no gaps, broadcast axes or negative strides."""
     step = array.dtype.itemsize
     places = sorted(
         (stride, extent)

@@ -30,9 +30,7 @@ def are_float32(*operands: Array | None) -> bool:
 
 
 def is_computed(x: Array) -> bool:
-    """Return whether oneDNN has activations, pooling and norms for the dtype of
-    ``x``.
-    """
+    """Return whether oneDNN has activations, pooling and norms for ``x``'s dtype."""
     return x.dtype in (FLOAT32, BFLOAT16)
 
 
@@ -103,9 +101,7 @@ def in_channels_last(x: Array) -> Array:
 
 
 def lies_as(array: Array, wanted: tuple[int, ...]) -> bool:
-    """Return whether the strides of ``array`` are ``wanted``, except for extents of
-    1.
-    """
+    """Return whether ``array`` has the ``wanted`` strides, but for extents of 1."""
     size = array.dtype.itemsize
     return all(
         extent == 1 or step == size * other

@@ -237,9 +237,7 @@ class Prepared:
             raise OneDnnError("primitive_execute", status)
 
     def fixed(self, addresses: tuple[int, ...], scratch: Scratch) -> "Fixed":
-        """Return the computation bound to these addresses, with its own memory
-        objects.
-        """
+        """Return the computation bound to these addresses, in new memory objects."""
         api = self.description.api
         memories = [
             Handle(api, "memory", "memory_create", descriptor, api.engine, address)

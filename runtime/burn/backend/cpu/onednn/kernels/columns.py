@@ -52,9 +52,7 @@ def sum(x: Array, axis: Any = None, *, keepdims: bool = False) -> Array:
 
 @sum_to_op.on(Cpu)
 def sum_to(x: Array, *, shape: tuple[int, ...]) -> Array:
-    """Compute :func:`burn.ops.sum_to` with oneDNN if that is faster, else with
-    NumPy.
-    """
+    """Compute :func:`burn.ops.sum_to` with oneDNN if faster, else with NumPy."""
     sums = _columns(x, broadcast_axes(shape, x.shape))
     if sums is None:
         return sum_to_op.kernel(x, shape=shape)

@@ -18,9 +18,7 @@ from burn.primitive import Primitive
 
 @einsum_op.on(Cpu)
 def einsum(equation: str, xs: list[Array]) -> Array:
-    """Compute :func:`burn.ops.einsum` by matrix products if possible, else with
-    NumPy.
-    """
+    """Compute :func:`burn.ops.einsum` by matrix products, else with NumPy."""
     out: Array | None = None
     if len(xs) == 2 and current() is not None and noting() is None:
         ranks = [x.ndim for x in xs]
@@ -32,7 +30,7 @@ def einsum(equation: str, xs: list[Array]) -> Array:
 class _EagerExecutor:
     """Executor that runs each primitive immediately."""
 
-    def made(
+    def apply(
         self,
         primitive: Primitive[..., Any],
         args: tuple[Any, ...],

@@ -109,9 +109,7 @@ def _bounded(session: Session, x: Array, kind: int, bound: float) -> Array | Non
 
 
 def _session(x: Array) -> Session | None:
-    """Return the session, if ``x`` is an array that oneDNN supports in an eager
-    call.
-    """
+    """Return the session if ``x`` is an array that oneDNN supports in eager calls."""
     if x.dtype != FLOAT32 or noting() is not None or not x.size or not is_dense(x):
         return None
     return current()
@@ -158,9 +156,7 @@ class _Bound(_Pairs):
         return out
 
     def keeps_nan(self, size: int) -> bool:
-        """Return whether the implementation returns a NaN operand, and not the
-        bound.
-        """
+        """Return whether the implementation returns NaN operands, not the bound."""
         return bool(np.isnan(self.run(np.full(size, np.nan, np.float32))).all())
 
 

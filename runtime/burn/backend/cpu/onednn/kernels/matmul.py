@@ -156,9 +156,7 @@ def _rows(x: Array) -> Array:
 
 
 def _session(work: int, least: int) -> Session | None:
-    """Return the session if a product of ``work`` and ``least`` rows or columns is
-    faster.
-    """
+    """Return the session if products of this ``work`` and ``least`` are faster."""
     limit = limits()
     if work < (limit.products if least > 1 else limit.vectors):
         return None

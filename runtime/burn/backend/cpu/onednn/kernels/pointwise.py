@@ -58,9 +58,7 @@ def tanh(x: Array) -> Array:
 
 @activation.sigmoid.on(Cpu)
 def sigmoid(x: Array) -> Array:
-    """Compute :func:`burn.ops.sigmoid` with oneDNN if that is faster, else with
-    NumPy.
-    """
+    """Compute :func:`burn.ops.sigmoid` with oneDNN if faster, else with NumPy."""
     out = _activated(x, limits().cheap, LOGISTIC)
     return activation.sigmoid.kernel(x) if out is None else out
 
@@ -93,9 +91,7 @@ def silu(x: Array) -> Array:
 def _checked_for_nan(
     op: Primitive[..., Any], kind: int, alpha: float = 0.0, beta: float = 0.0
 ) -> Callable[[Array], Array]:
-    """Return the kernel of an activation, which NumPy computes if oneDNN returns
-    NaN.
-    """
+    """Return the kernel of an activation; NumPy computes it if oneDNN returns NaN."""
 
     def kernel(x: Array) -> Array:
         out = _activated(x, limits().costly, kind, alpha, beta)
@@ -150,9 +146,7 @@ hard_swish = _checked_for_nan(activation.hard_swish, HARD_SWISH, 1 / 6, 0.5)
 def _activated(
     x: Array, least: int, kind: int, alpha: float = 0.0, beta: float = 0.0
 ) -> Array | None:
-    """Return the activation of ``x`` in its memory order; None if NumPy should do
-    it.
-    """
+    """Return the activation of ``x`` in its memory order; None to use NumPy."""
     if not is_computed(x) or x.size < least or not x.size:
         return None
     session = current()

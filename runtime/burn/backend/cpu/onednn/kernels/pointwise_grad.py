@@ -43,9 +43,7 @@ def gelu_grad(grad: Array, x: Array, *, approximate: Any = "none") -> Array:
 
 
 def _pulled(grad: Array, x: Array, least: int, kind: int) -> Array | None:
-    """Return ``grad`` times the derivative at ``x``; None if NumPy should compute
-    it.
-    """
+    """Return ``grad`` times the derivative at ``x``; None to compute it with NumPy."""
     if x.dtype != FLOAT32 or grad.dtype != FLOAT32 or grad.shape != x.shape:
         return None
     session = current() if x.size >= max(least, 1) else None

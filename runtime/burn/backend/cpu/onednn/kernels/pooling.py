@@ -60,7 +60,7 @@ def avg_pool(
 ) -> Array:
     """Compute :func:`burn.ops.avg_pool` with oneDNN if faster, else with NumPy."""
     out = None
-    # What ceil_mode reaches beyond the padding is counted by oneDNN, not by us.
+    # With ceil_mode oneDNN counts elements beyond the padding, burn does not.
     if not (count_include_pad and static.get("ceil_mode")):
         kind = POOL_WITH_PADDING if count_include_pad else POOL_WITHOUT_PADDING
         out = _pooled(x, kind, kernel_size, **static)

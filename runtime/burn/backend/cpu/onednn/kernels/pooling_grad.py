@@ -65,9 +65,7 @@ def window_argmax(x: Array, out: Array, *, kernel_size: Any, **static: Any) -> A
 
 @max_pool_with_places_op.on(Cpu)
 def max_pool_with_places(x: Array, *, kernel_size: Any, **static: Any) -> Any:
-    """Compute :func:`burn.ops.fused.max_pool_with_places` with oneDNN in plans, or
-    NumPy.
-    """
+    """Compute :func:`burn.ops.fused.max_pool_with_places`, in plans with oneDNN."""
     if noting() is not None and are_float32(x) and x.size:
         kernel = _prepared(x.shape, x, kernel_size, static)
         if kernel is not None:
@@ -79,9 +77,7 @@ def max_pool_with_places(x: Array, *, kernel_size: Any, **static: Any) -> Any:
 def window_scatter(
     grad: Array, choice: Array, *, size: Any, kernel_size: Any, **static: Any
 ) -> Array:
-    """Compute :func:`burn.ops.window_scatter` with oneDNN if faster, else with
-    NumPy.
-    """
+    """Compute :func:`burn.ops.window_scatter` with oneDNN if faster, or with NumPy."""
     shape = (*grad.shape[:2], *size)
     if are_float32(grad) and choice.dtype == _BYTE and grad.size >= limits().costly:
         kernel = _prepared(shape, grad, kernel_size, static) if grad.size else None
@@ -95,9 +91,7 @@ def window_scatter(
 def _prepared(
     shape: tuple[int, ...], like: Array, kernel_size: Any, static: dict[str, Any]
 ) -> "_Largest | None":
-    """Return the primitives for an input of ``shape``; ``like`` has an operand's
-    layout.
-    """
+    """Return the primitives for an input of ``shape``, in the layout of ``like``."""
     session = current() if like.ndim in RANKS else None
     if session is None:
         return None

@@ -25,9 +25,7 @@ _LONGEST = 128
 def resize(
     x: Array, scales: Any = None, sizes: Any = None, roi: Any = None, **options: Any
 ) -> Array:
-    """Compute :func:`burn.ops.resize` with oneDNN in plans if faster, else with
-    NumPy.
-    """
+    """Compute :func:`burn.ops.resize` with oneDNN in plans if faster, or with NumPy."""
     notes, chosen = noting(), Options(**options)
     if notes is not None and _is_weighted(x, scales, sizes, chosen):
         steps = resamplings(x.shape, scales, sizes, None, chosen)
@@ -73,9 +71,7 @@ def _projected(notes: Notes, x: Array, steps: list[Resampling]) -> Array | None:
 
 
 def _applied(matrix: Array, x: Array, axis: int) -> Array | None:
-    """Return ``matrix`` [results, extent] applied along an axis of a row-major
-    ``x``.
-    """
+    """Return ``matrix`` [results, extent] applied along an axis of row-major ``x``."""
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     if prod(after) == 1:
         out = product(x.reshape(prod(before), x.shape[axis]), matrix.T)

@@ -20,9 +20,7 @@ _HALVES = 2
 
 @rows_added_op.on(Cpu)
 def rows_added(x: Array, rows: Array, indices: Array) -> Array:
-    """Compute :func:`burn.ops.fused.rows_added`; in a plan in place if ``x`` is
-    dead.
-    """
+    """Compute :func:`burn.ops.fused.rows_added`; in plans in place of a dead ``x``."""
     notes = noting()
     if notes is None:
         return rows_added_op.kernel(x, rows, indices)
@@ -37,9 +35,7 @@ def rows_added(x: Array, rows: Array, indices: Array) -> Array:
 
 @update_slice_op.on(Cpu)
 def update_slice(x: Array, update: Array, start: Array, *, axis: int = -2) -> Array:
-    """Compute :func:`burn.ops.caches.update_slice`; in a plan in place if ``x`` is
-    dead.
-    """
+    """Compute :func:`burn.ops.caches.update_slice`; in plans in a dead ``x``."""
     notes = noting()
     if notes is None:
         return update_slice_op.kernel(x, update, start, axis=axis)

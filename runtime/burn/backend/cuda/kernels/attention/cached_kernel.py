@@ -307,7 +307,7 @@ __device__ float turned(const T* x, int d, const Angle* cosines, const Angle* si
 
 
 class Form(NamedTuple):
-    """What the kernel is compiled for.
+    """The constants that the kernel is compiled with.
 
     ``heads`` are the queries per key, ``splits`` the blocks that share keys. The mask
     of each head may differ (``has_masks``), and be written by the kernels just before

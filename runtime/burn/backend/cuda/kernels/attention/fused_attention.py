@@ -88,9 +88,7 @@ def scaled_attention(
     causal: bool = False,
     empty_is_zero: bool = True,
 ) -> Array:
-    """Compute :func:`burn.ops.fused_attention.scaled_attention` in up to three
-    kernels.
-    """
+    """Compute :func:`burn.ops.fused_attention.scaled_attention` in up to 3 kernels."""
     static: Any = {"scale": scale, "causal": causal, "empty_is_zero": empty_is_zero}
     out = None
     if query.ndim == 4 and query.size and key.size and value.size:

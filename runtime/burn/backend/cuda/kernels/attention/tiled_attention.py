@@ -214,7 +214,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) tiled_attention
 
 
 class Form(NamedTuple):
-    """What a kernel is compiled for.
+    """The constants that a kernel is compiled with.
 
     Attributes:
         dtype: of query, key, value and result: float16, or float32 read as

@@ -19,7 +19,7 @@ from burn.backend.cuda.kernels.convolution.cudnn_graphs import (
     Convolution,
 )
 from burn.backend.cuda.kernels.convolution.layouts import Layout, Shape
-from burn.backend.cuda.libraries import cudnn, packed
+from burn.backend.cuda.libraries import cudnn, pack_once
 from burn.backend.cuda.tuning import is_tuning
 from burn.ops.conv import (
     conv as conv_op,
@@ -217,7 +217,7 @@ def _run(
         return None
     layout = convolution.layout
     first, second, *biases = operands
-    arrays = [layout.of(first), packed(second, layout, layout.of)]
+    arrays = [layout.of(first), pack_once(second, layout, layout.of)]
     arrays += [cupy.ascontiguousarray(bias) for bias in biases]
     out = layout.empty(shape, dtype)
     if tuned:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cuda.choices import chosen
+from burn.backend.cuda.choices import choice_of
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.convolution.convolution import (
     Geometry,
@@ -20,14 +20,14 @@ from burn.backend.cuda.kernels.convolution.convolution import (
     with_geometry,
 )
 from burn.backend.cuda.kernels.convolution.layouts import Layout
-from burn.backend.cuda.kernels.convolution.patches import are_patches, convolved
+from burn.backend.cuda.kernels.convolution.patches import are_patches, convolve_patches
 from burn.backend.cuda.kernels.elementwise.epilogues import (
     TYPES,
     has_residual,
     header,
     statements,
 )
-from burn.backend.cuda.libraries import packed
+from burn.backend.cuda.libraries import pack_once
 from burn.backend.cuda.tuning import compile_all, is_tuning, quickest
 from burn.ops.conv import conv as conv_op
 from burn.ops.fused import After
@@ -167,7 +167,7 @@ def conv_or_depthwise(
         if geometry is None or not prod(geometry.result):
             return conv(x, weight, bias, groups=groups, **steps)
         if groups == 1 and weight.shape[1] == channels and are_patches(geometry):
-            out = convolved(image, weight, bias, geometry)
+            out = convolve_patches(image, weight, bias, geometry)
         elif 1 < groups == channels == outputs and weight.shape[1] == 1:
             operands = (image, weight, bias, None)
             out = depthwise(operands, geometry, geometry.result, ())
@@ -197,7 +197,7 @@ def depthwise(
             return None
         others[1] = _LAYOUT.of(residual)
     out = _LAYOUT.empty(shape, x.dtype)
-    arrays = (_LAYOUT.of(x), packed(weight, "depthwise", _taps_first), *others, out)
+    arrays = (_LAYOUT.of(x), pack_once(weight, "depthwise", _taps_first), *others, out)
     if is_tuning(x.device.id):
         tile = _quickest(arrays, geometry, after)
     else:
@@ -253,7 +253,7 @@ def _quickest(arrays: tuple[Any, ...], geometry: Geometry, after: After) -> Tile
         return choices.index(quickest(choices, run, device))
 
     key = ("depthwise", dtype, geometry, after)
-    return choices[chosen(device, key, len(choices), choose)]
+    return choices[choice_of(device, key, len(choices), choose)]
 
 
 def launch(

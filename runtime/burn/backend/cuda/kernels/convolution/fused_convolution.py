@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cuda.choices import chosen
+from burn.backend.cuda.choices import choice_of
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.convolution.convolution import (
     Geometry,
@@ -23,10 +23,10 @@ from burn.backend.cuda.kernels.convolution.depthwise import (
     depthwise,
 )
 from burn.backend.cuda.kernels.convolution.layouts import Layout
-from burn.backend.cuda.kernels.convolution.patches import are_patches, convolved
+from burn.backend.cuda.kernels.convolution.patches import are_patches, convolve_patches
 from burn.backend.cuda.kernels.elementwise.epilogues import apply_after, has_residual
 from burn.backend.cuda.kernels.products.fused_products import linear_then
-from burn.backend.cuda.libraries import cudnn, packed
+from burn.backend.cuda.libraries import cudnn, pack_once
 from burn.backend.cuda.tuning import is_tuning, quickest
 from burn.ops.fused import After, conv_then as conv_then_op
 from burn.ops.support import Array
@@ -67,7 +67,7 @@ def conv_then(
             if groups == x.shape[1] == weight.shape[0] and groups > 1:
                 out = depthwise(operands, geometry, shape, after)
             elif groups == 1 and are_patches(geometry):
-                out = convolved(image, weight, bias, geometry)
+                out = convolve_patches(image, weight, bias, geometry)
                 out = None if out is None else apply_after(out, residual, after)
             elif groups == 1:
                 out = _fastest(operands, geometry, shape, after)
@@ -110,7 +110,7 @@ def _fastest(
             return quickest(numbers, lambda number: ways[number](), device)
         return numbers[0] if numbers else -1
 
-    number = chosen(device, key, len(ways), choose)
+    number = choice_of(device, key, len(ways), choose)
     return ways[number]() if number >= 0 else None
 
 
@@ -161,7 +161,7 @@ def _by_graph(
     if graph is None:
         return None
     layout = graph.layout
-    arrays = [layout.of(x), packed(weight, layout, layout.of)]
+    arrays = [layout.of(x), pack_once(weight, layout, layout.of)]
     if bias is not None:
         arrays.append(contiguous(bias))
     if has_residual(inside):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from burn.backend.cuda.kernels.elementwise.elements import copied
+from burn.backend.cuda.kernels.elementwise.elements import copy_in_order
 from burn.backend.cuda.kernels.elementwise.printing import STORED
 from burn.ops.support import Array
 
@@ -36,7 +36,7 @@ class Layout:
         if is_laid_out and array.data.ptr % 16 == 0:
             return array
         if array.dtype in STORED and 0 < array.size < _MOST:
-            return copied(array, self.order(array.ndim))
+            return copy_in_order(array, self.order(array.ndim))
         out = self.empty(array.shape, array.dtype)
         out[...] = array
         return out

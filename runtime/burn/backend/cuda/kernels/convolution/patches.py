@@ -30,7 +30,7 @@ def are_patches(geometry: Geometry) -> bool:
     )
 
 
-def convolved(
+def convolve_patches(
     x: Array, weight: Array, bias: Array | None, geometry: Geometry
 ) -> Array | None:
     """Return the convolution, channels-last in memory; None if it is no product."""

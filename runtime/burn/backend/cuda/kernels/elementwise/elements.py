@@ -72,10 +72,10 @@ def dense(array: Array) -> Array:
         return array
     if array.dtype not in STORED or not 0 < array.size <= _MOST:
         return cupy.ascontiguousarray(array)
-    return copied(array, tuple(range(array.ndim)))
+    return copy_in_order(array, tuple(range(array.ndim)))
 
 
-def copied(array: Array, order: tuple[int, ...]) -> Array:
+def copy_in_order(array: Array, order: tuple[int, ...]) -> Array:
     """Return a copy of ``array`` in this memory order."""
     dtype = array.dtype
     element = Element(COPY, (dtype,), dtype, (Operand(0, dtype),))

@@ -58,9 +58,7 @@ def preserving(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _order(args: tuple[Any, ...]) -> tuple[int, ...] | None:
-    """Return the memory order of the first operand of maximum rank, None if
-    row-major.
-    """
+    """Return the memory order of the first operand of maximum rank; None: row-major."""
     arrays = [arg for arg in args if hasattr(arg, "data") and hasattr(arg, "ndim")]
     rank = max((array.ndim for array in arrays), default=0)
     if rank < 3:
@@ -94,9 +92,7 @@ def batch_norm(
     *,
     epsilon: float = 1e-5,
 ) -> Array:
-    """Compute :func:`burn.ops.batch_norm` in one kernel, in the memory order of
-    ``x``.
-    """
+    """Compute :func:`burn.ops.batch_norm` in one kernel, in ``x``'s memory order."""
     if x.dtype.kind != "f" or x.ndim < 2:
         return batch_norm_op.kernel(x, mean, var, weight, bias, epsilon=epsilon)
     wide = np.float64 if x.dtype == np.float64 else np.float32

@@ -10,7 +10,7 @@ import numpy as np
 
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.elementwise.activations import ERF, FORMULAS, TANH
-from burn.backend.cuda.kernels.elementwise.elements import copied
+from burn.backend.cuda.kernels.elementwise.elements import copy_in_order
 from burn.backend.cuda.kernels.elementwise.elementwise import memory_order
 from burn.backend.cuda.kernels.elementwise.printing import STORED
 from burn.ops import fused
@@ -60,9 +60,7 @@ extern "C" __global__ void epilogue(Pack* x, const Pack* residual, long long cou
 
 
 def header(dtype: Any, size: int) -> str:
-    """Return the types for a kernel that reads ``size`` elements of ``dtype`` at
-    once.
-    """
+    """Return the types for a kernel that reads ``size`` elements at once."""
     element, _ = TYPES[dtype]
     include = "#include <cuda_fp16.h>\n" if dtype == np.float16 else ""
     return f"{include}typedef {element} T;\n#define SIZE {size}\n{_HEADER}"
@@ -142,7 +140,7 @@ def _like(array: Any, out: Array) -> Array:
     if array.dtype == out.dtype and array.dtype in STORED:
         order = memory_order(out.shape, out.strides, out.itemsize)
         array = cupy.broadcast_to(array, out.shape)
-        return copied(array, order or tuple(range(out.ndim)))
+        return copy_in_order(array, order or tuple(range(out.ndim)))
     copy = cupy.empty_like(out)  # of the same strides
     copy[...] = array
     return copy

@@ -14,13 +14,13 @@ def einsum(equation: str, xs: list[Array]) -> Array:
     """Compute :func:`burn.ops.einsum`."""
     if len(xs) == 2 and are_multiplied(*xs):
         terms, result = explicit(equation, [x.ndim for x in xs])
-        out = contracted(xs, terms, result, matmul)
+        out = contract_pair(xs, terms, result, matmul)
         if out is not None:
             return out
     return einsum_op.kernel(equation, xs)
 
 
-def contracted(
+def contract_pair(
     xs: list[Array],
     terms: list[str],
     result: str,

@@ -7,7 +7,7 @@ from functools import partial
 from math import prod
 from typing import Any
 
-from burn.backend.cuda.choices import chosen
+from burn.backend.cuda.choices import choice_of
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.elementwise.epilogues import TYPES, has_residual
 from burn.backend.cuda.kernels.products import simt_rows, tensor_core_rows
@@ -76,7 +76,7 @@ def row_linear(
         *("row_linear", x.shape, x.dtype, weight.shape, weight.strides),
         *(bias is None, gate is None, norm, after),
     )
-    number = chosen(x.device.id, key, len(variants), choose)
+    number = choice_of(x.device.id, key, len(variants), choose)
     return variants[number](*operands, **options)
 
 

@@ -87,7 +87,5 @@ def matmul_then(
     *,
     after: After,
 ) -> Array:
-    """Compute :func:`burn.ops.fused.matmul_then`: the product, and an epilogue
-    kernel.
-    """
+    """Compute :func:`burn.ops.fused.matmul_then`: a product, then its epilogue."""
     return apply_after(matmul(x, y), residual, after)

@@ -27,10 +27,8 @@ class Matrix:
     alignment: int
 
 
-def described(array: Array) -> tuple[Array, Matrix]:
-    """Return ``array`` [..., n, k] as matrices, copied if its strides are
-    unsupported.
-    """
+def describe_matrices(array: Array) -> tuple[Array, Matrix]:
+    """Return ``array`` [..., n, k] as matrices; copied if strides are unsupported."""
     matrix = matrix_of(array)
     if matrix is None:
         array = dense(array)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
-from burn.backend.cuda.choices import chosen
+from burn.backend.cuda.choices import choice_of
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.products.matrices import (
     ALIGNMENT,
     Matrix,
-    described,
+    describe_matrices,
     matrix_of,
 )
 from burn.backend.cuda.libraries import (
@@ -46,8 +46,7 @@ ALGORITHMS = 12
 
 @dataclass(frozen=True)
 class Extra:
-    """The epilogue of a product: ``scale`` times it, plus addend and bias, and
-    activation.
+    """The epilogue of a product: ``scale`` times it, plus addend, bias and activation.
 
     The addend has the shape of the product; the activation must exist in cuBLASLt.
     ``result`` describes the memory of the result if that is not dense; it is float32 if
@@ -159,7 +158,7 @@ class Product:
 
         if self._number is None:
             count = len(self._algorithms)
-            self._number = chosen(
+            self._number = choice_of(
                 self._device, self._key, count, lambda: self._fastest(operands)
             )
             self._algorithm = self._algorithms[self._number]
@@ -314,8 +313,8 @@ def multiply(
     import cupy
 
     device = cupy.cuda.runtime.getDevice()
-    y, left = described(y)
-    x, right = described(x)
+    y, left = describe_matrices(y)
+    x, right = describe_matrices(x)
     given = None if out is None else matrix_of(out)
     if out is not None and (given is None or given.transposed):
         return None

@@ -1,4 +1,4 @@
-"""What the kernels for products of few rows share: their form, norm and launch."""
+"""Form, norm and launch of the kernels for products of few rows."""
 
 from math import gcd
 from typing import Any, NamedTuple
@@ -8,7 +8,7 @@ import numpy as np
 from burn.backend.cuda.kernels.elementwise import epilogues
 from burn.backend.cuda.kernels.elementwise.epilogues import TYPES, has_residual
 from burn.backend.cuda.launching import INSTRUCTIONS, launch
-from burn.backend.cuda.libraries import packed
+from burn.backend.cuda.libraries import pack_once
 from burn.ops.decoding import Norm
 from burn.ops.fused import After
 from burn.ops.support import Array
@@ -82,7 +82,7 @@ __device__ Pack fetched(const Pack* at) {
 
 
 class Form(NamedTuple):
-    """What a kernel is compiled for: ``rows`` of ``inner`` numbers to ``columns``."""
+    """The constants of a compiled kernel: ``rows`` of ``inner`` to ``columns``."""
 
     dtype: Any
     rows: int
@@ -129,7 +129,7 @@ class RowKernel(NamedTuple):
     shared: int
 
 
-def compiled(code: str, columns: int, shared: int) -> RowKernel:
+def compile_kernel(code: str, columns: int, shared: int) -> RowKernel:
     """Compile ``code`` for blocks with ``shared`` bytes of dynamic shared memory."""
     import cupy
 
@@ -154,8 +154,8 @@ def run(
 
     x, weight, bias, residual, norm_weight, norm_bias, gate = operands
     assert x is not None and weight is not None
-    weight = packed(weight, "rows", cupy.ascontiguousarray)
-    gate = None if gate is None else packed(gate, "rows", cupy.ascontiguousarray)
+    weight = pack_once(weight, "rows", cupy.ascontiguousarray)
+    gate = None if gate is None else pack_once(gate, "rows", cupy.ascontiguousarray)
     if not has_residual(form.after):
         residual = None
     arrays = [

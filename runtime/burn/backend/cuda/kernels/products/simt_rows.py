@@ -6,7 +6,7 @@ from burn.backend.cuda.kernels.products.row_kernels import (
     WARPS,
     Form,
     RowKernel,
-    compiled,
+    compile_kernel,
     source,
 )
 
@@ -125,7 +125,7 @@ def warps_of(form: Form) -> int:
 def kernel(form: Form, split: int) -> RowKernel:
     """Return the kernel in which ``split`` warps share a row of weights."""
     shared = form.rows * form.inner * form.dtype.itemsize if form.norm else 0
-    return compiled(code(form, split), columns_of(form, split), shared)
+    return compile_kernel(code(form, split), columns_of(form, split), shared)
 
 
 def columns_of(form: Form, split: int) -> int:

@@ -13,7 +13,7 @@ from burn.backend.cuda.kernels.products.row_kernels import (
     WARPS,
     Form,
     RowKernel,
-    compiled,
+    compile_kernel,
     source,
 )
 
@@ -148,7 +148,7 @@ def kernel(form: Form, split: int) -> RowKernel:
     """Return the kernel in which ``split`` warps share 16 rows of weights."""
     stride = form.packs + _PADDING
     shared = form.rows * stride * form.size * form.dtype.itemsize if form.norm else 0
-    return compiled(code(form, split), columns_of(form, split), shared)
+    return compile_kernel(code(form, split), columns_of(form, split), shared)
 
 
 def columns_of(form: Form, split: int) -> int:

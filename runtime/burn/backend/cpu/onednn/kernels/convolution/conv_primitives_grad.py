@@ -51,9 +51,7 @@ class WeightGrad:
         return self._prepared.description.implementation
 
     def unpack(self, reorder: Prepared | None, size: int) -> None:
-        """Compute into a buffer of ``size`` bytes first, and copy it with
-        ``reorder``.
-        """
+        """Compute into a buffer of ``size`` bytes, and copy it with ``reorder``."""
         self._reorder, self._size = reorder, size
 
     def run(self, x: Array, grad: Array, bias: Array | None = None) -> Array:
@@ -76,9 +74,7 @@ def weight_grad(
     groups: int,
     biased: bool,
 ) -> WeightGrad | None:
-    """Return the gradient of weights, and of the bias if ``biased``; None if
-    unsupported.
-    """
+    """Return the gradients of weights and, if ``biased``, bias; None if unsupported."""
     api, kept = primitives.api, tuple(range(len(wins.size)))
     where = geometry(wins, kept)
     if where is None:

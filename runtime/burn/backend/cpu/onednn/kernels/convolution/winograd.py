@@ -6,7 +6,7 @@ sums of rows (S. Winograd, "Arithmetic Complexity of Computations", 1980; A. Lav
 S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015). Such results are
 rounded otherwise, and differ by a few 1e-6 of their largest element at most.
 
-What is added and subtracted must be finite, as it is in plans.
+The terms of the sums must be finite, as they are in plans.
 """
 
 from math import prod
@@ -42,9 +42,9 @@ from burn.ops.window import Windows
 
 # The product that every row of a result takes once: the bias is added to it.
 _COMMON = 1
-#: What pays: so many multiplications of a direct convolution; sums of the image that
-#: meet each of the weights; the part of their rows that are wanted. And the most
-#: elements of memory that sums take.
+#: Thresholds above which the sums are faster: multiplications of the direct
+#: convolution, sums of the image for each weight, and the fraction of their rows that
+#: are used. The last one is the maximum number of elements that the sums take.
 _WORK, _MEETINGS, _WANTED, _MOST = 80_000_000, 50, 0.8, 8_000_000
 #: The harmonic mean of the channels, times the columns of a window: fewer products
 #: take less time, and sums of as many channels as before.

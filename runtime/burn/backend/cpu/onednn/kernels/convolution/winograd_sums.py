@@ -210,9 +210,7 @@ def _matmul(
     strides: tuple[tuple[int, ...], tuple[int, ...]],
     slots: Slots | None = None,
 ) -> Prepared | None:
-    """Return ``matrix`` times rows for each of [N, tiles], plus the addends in
-    ``slots``.
-    """
+    """Return ``matrix`` times rows for [N, tiles], plus the addends in ``slots``."""
     api, (height, width), (*tiles, line) = primitives.api, matrix.shape, extents
     step = matrix.strides[0] // _BYTES
     small = strided(api, (1, 1, height, width), (height * step, height * step, step, 1))

@@ -99,9 +99,7 @@ def group_norm_then(
     groups: int,
     epsilon: float = 1e-5,
 ) -> Array:
-    """Compute :func:`burn.ops.fused.group_norm_then`, with the epilogue in the last
-    pass.
-    """
+    """Compute :func:`burn.ops.fused.group_norm_then`, the epilogue in the last pass."""
     out = _normed(x, weight, bias, groups, epsilon, after)
     if out is not None:
         return out
@@ -118,9 +116,7 @@ def _normed(
     epsilon: float,
     after: After,
 ) -> Array | None:
-    """Return the norm, in the memory order of ``x``; None if NumPy should compute
-    it.
-    """
+    """Return the norm in the memory order of ``x``; None to compute it with NumPy."""
     session = session_for(x, weight, bias) if x.ndim > 2 else None
     if session is None or x.shape[1] % groups:
         return None
@@ -139,7 +135,7 @@ def _normed(
 
     def make(primitives: Primitives) -> Norm | None:
         maker = _Maker(primitives, extents, groups, epsilon, flags, after)
-        return maker.made(plain)
+        return maker.fastest(plain)
 
     key = ("group_norm", extents, groups, epsilon, flags, after, plain)
     much = not plain and x.size // x.shape[0] >= _MUCH  # then it is done one by one
@@ -164,10 +160,8 @@ class _Maker:
         self._groups, self._epsilon = groups, epsilon
         self._flags, self._after = flags, after
 
-    def made(self, plain: bool) -> Norm | None:
-        """Return the fastest norm for images in row-major memory, or in another
-        order.
-        """
+    def fastest(self, plain: bool) -> Norm | None:
+        """Return the fastest norm for images in row-major memory, or another order."""
         samples, channels, _, size = self._extents
         much = size * channels >= _MUCH
         if plain:
@@ -256,9 +250,7 @@ class _Maker:
     def _affine(
         self, image: Handle, kinds: list[int], after: After = ()
     ) -> Prepared | None:
-        """Return operations with a parameter per channel, and the epilogue
-        ``after``.
-        """
+        """Return operations with a parameter per channel, and an ``after`` epilogue."""
         if not kinds:
             return None
         api, channels = self._primitives.api, self._extents[1]

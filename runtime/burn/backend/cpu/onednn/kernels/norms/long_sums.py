@@ -69,9 +69,7 @@ def parts_of(shape: tuple[int, ...], least: int) -> int:
 
 
 def divided(shape: tuple[int, ...], parts: int) -> tuple[int, ...]:
-    """Return the extents of the same channels-last memory with ``parts`` as many
-    channels.
-    """
+    """Return the extents of channels-last memory with ``parts`` as many channels."""
     pixels = shape[0] * prod(shape[2:])
     return 1, parts * shape[1], 1, pixels // parts
 

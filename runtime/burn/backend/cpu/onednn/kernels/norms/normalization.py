@@ -61,9 +61,7 @@ _EACH = 16
 
 @softmax_op.on(Cpu)
 def softmax(x: Array, *, axis: Any = -1) -> Array:
-    """Compute :func:`burn.ops.softmax` with oneDNN if that is faster, else with
-    NumPy.
-    """
+    """Compute :func:`burn.ops.softmax` with oneDNN if faster, else with NumPy."""
     out = _over_last(x, axis, SOFTMAX)
     return softmax_op.kernel(x, axis=axis) if out is None else out
 

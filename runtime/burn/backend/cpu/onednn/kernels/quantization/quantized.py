@@ -188,9 +188,7 @@ def _scaling_arrays(given: Given) -> list[Array]:
 
 
 def scalings_of(given: Given, mask: int) -> Scalings:
-    """Return the scaled and shifted operands; ``mask`` is that of weights by
-    outputs.
-    """
+    """Return the scaled and shifted operands; ``mask`` has the weights' output axis."""
     by_output = mask if _count(given.weight[1]) > 1 else 0
     scales = [(SRC, 0), (WEIGHTS, by_output)]
     shifts = [SRC] if is_shifted(given.x[2]) else []

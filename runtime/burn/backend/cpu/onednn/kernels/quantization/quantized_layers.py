@@ -98,9 +98,7 @@ def linear_of_integers(
     after: After = (),
     dtype: DType = FLOAT32,
 ) -> Array:
-    """Compute :func:`burn.ops.qdq_layers.linear_of_integers` with oneDNN if
-    supported.
-    """
+    """Compute :func:`burn.ops.qdq_layers.linear_of_integers` with oneDNN, or NumPy."""
     done = limited(after, limits)
     given = Given(x, weight, bias, residual, result, dtype, done)
     session = session_for(given)

@@ -4,6 +4,7 @@ Its formulas are ONNX's with the default activations. NumPy computes other varia
 sequences of different lengths in eager calls.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from burn.backend.cpu.onednn.binding.capture import noting
 from burn.backend.cpu.onednn.binding.engine import Session, current, limits
 from burn.backend.cpu.onednn.binding.memory import Array
 from burn.backend.cpu.onednn.binding.operands import are_float32
-from burn.backend.cpu.onednn.kernels.rnn.recurrent_lengths import finished, marked
+from burn.backend.cpu.onednn.kernels.rnn.recurrent_lengths import finish, mark_ends
 from burn.backend.cpu.onednn.kernels.rnn.recurrent_primitives import (
     GRU,
     LSTM,
@@ -23,7 +24,6 @@ from burn.backend.cpu.onednn.kernels.rnn.recurrent_primitives import (
     RESET_AFTER,
     Cell,
     Form,
-    Given,
     Layer,
     prepare,
 )
@@ -32,14 +32,9 @@ from burn.backend.cpu.onednn.kernels.rnn.recurrent_training import (
     prepare_training,
 )
 from burn.ops.recurrence import Options
-from burn.ops.rnn import (
-    gru as gru_op,
-    gru_grad as gru_grad_op,
-    lstm as lstm_op,
-    lstm_grad as lstm_grad_op,
-    rnn as rnn_op,
-    rnn_grad as rnn_grad_op,
-)
+from burn.ops.recurrent_gradients import LayerOperands
+from burn.ops.rnn import gru, gru_grad, lstm, lstm_grad, rnn, rnn_grad
+from burn.primitive import Primitive
 
 _DIRECTIONS = {
     "forward": (FROM_LEFT, 1),
@@ -52,150 +47,56 @@ _DIRECTIONS = {
 _REVERSE = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 
 
-@lstm_op.on(Cpu)
-def lstm(
-    x: Array,
-    w: Array,
-    r: Array,
-    b: Array | None = None,
-    h0: Array | None = None,
-    c0: Array | None = None,
-    seq_lens: Array | None = None,
-    peephole: Array | None = None,
-    **options: Any,
-) -> tuple[Array, ...]:
-    """Compute :func:`burn.ops.lstm` with oneDNN if supported, else with NumPy."""
-    cell = None if options.get("input_forget") else LSTM
-    given = Given(x, w, r, b, (h0, c0), peephole)
-    outputs = _layer(cell, given, seq_lens, options)
-    if outputs is None:
-        inputs = (x, w, r, b, h0, c0, seq_lens, peephole)
-        outputs = lstm_op.kernel(*inputs, **options)
-    return outputs
+def _lstm_cell(options: Any) -> Cell | None:
+    return None if options.get("input_forget") else LSTM
 
 
-@gru_op.on(Cpu)
-def gru(
-    x: Array,
-    w: Array,
-    r: Array,
-    b: Array | None = None,
-    h0: Array | None = None,
-    seq_lens: Array | None = None,
-    **options: Any,
-) -> tuple[Array, ...]:
-    """Compute :func:`burn.ops.gru` with oneDNN if supported, else with NumPy."""
-    cell = RESET_AFTER if options.get("linear_before_reset") else GRU
-    outputs = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
-    if outputs is None:
-        outputs = gru_op.kernel(x, w, r, b, h0, seq_lens, **options)
-    return outputs
+def _gru_cell(options: Any) -> Cell | None:
+    return RESET_AFTER if options.get("linear_before_reset") else GRU
 
 
-@rnn_op.on(Cpu)
-def rnn(
-    x: Array,
-    w: Array,
-    r: Array,
-    b: Array | None = None,
-    h0: Array | None = None,
-    seq_lens: Array | None = None,
-    **options: Any,
-) -> tuple[Array, ...]:
-    """Compute :func:`burn.ops.rnn` with oneDNN if supported, else with NumPy."""
+def _plain_cell(options: Any) -> Cell | None:
     name = (options.get("activations") or ("tanh",))[0].lower()
-    # It makes a number of NaN, which plans have none of.
-    cell = None if name == "relu" and noting() is None else PLAIN.get(name)
-    outputs = _layer(cell, Given(x, w, r, b, (h0,)), seq_lens, options)
-    if outputs is None:
-        outputs = rnn_op.kernel(x, w, r, b, h0, seq_lens, **options)
-    return outputs
+    # oneDNN's ReLU returns a number for NaN; plans have no NaN.
+    return None if name == "relu" and noting() is None else PLAIN.get(name)
 
 
-@lstm_grad_op.on(Cpu)
-def lstm_grad(
-    dy: Array | None,
-    dh: Array | None,
-    dc: Array | None,
-    y: Array,
-    h: Array,
-    c: Array,
-    x: Array,
-    w: Array,
-    r: Array,
-    b: Array | None = None,
-    h0: Array | None = None,
-    c0: Array | None = None,
-    seq_lens: Array | None = None,
-    peephole: Array | None = None,
-    **options: Any,
-) -> tuple[Array, ...]:
-    """Compute :func:`burn.ops.lstm_grad` with oneDNN if supported, else with NumPy."""
-    cell = None if options.get("input_forget") else LSTM
-    given = Given(x, w, r, b, (h0, c0), peephole)
-    gradients = _layer_grad(cell, (dy, dh, dc), (y, h, c), given, seq_lens, options)
-    if gradients is None:
-        inputs = (x, w, r, b, h0, c0, seq_lens, peephole)
-        gradients = lstm_grad_op.kernel(dy, dh, dc, y, h, c, *inputs, **options)
-    return gradients
+def _register(
+    forward: Primitive[..., Any],
+    backward: Primitive[..., Any],
+    states: int,
+    cell_of: Callable[[Any], Cell | None],
+) -> None:
+    """Register the kernels of a layer: oneDNN's if supported, else NumPy's."""
+    count = 1 + states
+
+    @forward.on(Cpu)
+    def layer(*operands: Array | None, **options: Any) -> tuple[Array, ...]:
+        given = LayerOperands.of(operands, states)
+        outputs = _layer(cell_of(options), given, options)
+        return forward.kernel(*operands, **options) if outputs is None else outputs
+
+    @backward.on(Cpu)
+    def gradient(*operands: Any, **options: Any) -> tuple[Array, ...]:
+        grads, outs = operands[:count], operands[count : 2 * count]
+        given = LayerOperands.of(operands[2 * count :], states)
+        gradients = _layer_grad(cell_of(options), grads, outs, given, options)
+        return backward.kernel(*operands, **options) if gradients is None else gradients
 
 
-@gru_grad_op.on(Cpu)
-def gru_grad(
-    dy: Array | None,
-    dh: Array | None,
-    y: Array,
-    h: Array,
-    x: Array,
-    w: Array,
-    r: Array,
-    b: Array | None = None,
-    h0: Array | None = None,
-    seq_lens: Array | None = None,
-    **options: Any,
-) -> tuple[Array, ...]:
-    """Compute :func:`burn.ops.gru_grad` with oneDNN if supported, else with NumPy."""
-    cell = RESET_AFTER if options.get("linear_before_reset") else GRU
-    given = Given(x, w, r, b, (h0,))
-    gradients = _layer_grad(cell, (dy, dh), (y, h), given, seq_lens, options)
-    if gradients is None:
-        inputs = (x, w, r, b, h0, seq_lens)
-        gradients = gru_grad_op.kernel(dy, dh, y, h, *inputs, **options)
-    return gradients
-
-
-@rnn_grad_op.on(Cpu)
-def rnn_grad(
-    dy: Array | None,
-    dh: Array | None,
-    y: Array,
-    h: Array,
-    x: Array,
-    w: Array,
-    r: Array,
-    b: Array | None = None,
-    h0: Array | None = None,
-    seq_lens: Array | None = None,
-    **options: Any,
-) -> tuple[Array, ...]:
-    """Compute :func:`burn.ops.rnn_grad` with oneDNN if supported, else with NumPy."""
-    name = (options.get("activations") or ("tanh",))[0].lower()
-    given = Given(x, w, r, b, (h0,))
-    gradients = _layer_grad(PLAIN.get(name), (dy, dh), (y, h), given, seq_lens, options)
-    if gradients is None:
-        inputs = (x, w, r, b, h0, seq_lens)
-        gradients = rnn_grad_op.kernel(dy, dh, y, h, *inputs, **options)
-    return gradients
+_register(lstm, lstm_grad, 2, _lstm_cell)
+_register(gru, gru_grad, 1, _gru_cell)
+_register(rnn, rnn_grad, 1, _plain_cell)
 
 
 def _layer(
-    cell: Cell | None, given: Given, lengths: Array | None, options: Any
+    cell: Cell | None, given: LayerOperands, options: Any
 ) -> tuple[Array, ...] | None:
     """Return all outputs and the last states; None if NumPy should compute them."""
     chosen, notes = Options(**options), noting()
-    prepared = _prepared_form(cell, given, lengths, chosen)
+    prepared = _prepared_form(cell, given, chosen)
     if prepared is None:
-        return _with_ends(cell, given, lengths, chosen)
+        return _with_ends(cell, given, chosen)
     session, form, given = prepared
     if notes is not None and notes.workspaces.is_wanted() and _is_smooth(form):
         training = _training(session, form)
@@ -208,7 +109,9 @@ def _layer(
     return None if results is None else _laid_out(results, chosen)
 
 
-def _inferred(session: Session, form: Form, given: Given) -> tuple[Array, ...] | None:
+def _inferred(
+    session: Session, form: Form, given: LayerOperands
+) -> tuple[Array, ...] | None:
     def make(primitives: Primitives) -> Layer | None:
         return prepare(session, primitives, form)
 
@@ -217,12 +120,10 @@ def _inferred(session: Session, form: Form, given: Given) -> tuple[Array, ...] |
 
 
 def _with_ends(
-    cell: Cell | None, given: Given, lengths: Array | None, options: Options
+    cell: Cell | None, given: LayerOperands, options: Options
 ) -> tuple[Array, ...] | None:
-    """Return results for sequences of different lengths in a plan, None without a
-    plan.
-    """
-    notes = noting()
+    """Return a plan's results for sequences of different lengths, else None."""
+    notes, lengths = noting(), given.lengths
     if notes is None or lengths is None or cell is None or given.x.ndim != 3:
         return None
     if options.layout:
@@ -231,7 +132,7 @@ def _with_ends(
     reverse = _REVERSE.get(options.direction, ())
     if not are_float32(given.x) or _form(cell, given, options) is None:
         return None
-    prepared = marked(cell, given, lengths, reverse, notes)
+    prepared = mark_ends(cell, given, lengths, reverse, notes)
     form = None if prepared is None else _form(cell, prepared[0], options)
     session = None if form is None else current(form.work)
     if prepared is None or form is None or session is None:
@@ -239,7 +140,7 @@ def _with_ends(
     results = _inferred(session, form, prepared[0])
     if results is None:
         return None
-    results = finished(cell, given, results, reverse, prepared[1])
+    results = finish(cell, given, results, reverse, prepared[1])
     return _laid_out(results, options)
 
 
@@ -247,8 +148,7 @@ def _layer_grad(
     cell: Cell | None,
     grads: tuple[Array | None, ...],
     outs: tuple[Array, ...],
-    given: Given,
-    lengths: Array | None,
+    given: LayerOperands,
     options: Any,
 ) -> tuple[Array, ...] | None:
     """Return the gradients of the operands but lengths; None if NumPy should.
@@ -256,7 +156,7 @@ def _layer_grad(
     If the plan has no workspace of the forward layer, the layer is recomputed.
     """
     chosen, notes = Options(**options), noting()
-    prepared = _prepared_form(cell, given, lengths, chosen)
+    prepared = _prepared_form(cell, given, chosen)
     if (
         prepared is None
         or not are_float32(*grads, *outs)
@@ -286,15 +186,15 @@ def _layer_grad(
 
 
 def _prepared_form(
-    cell: Cell | None, given: Given, lengths: Array | None, options: Options
-) -> tuple[Session, Form, Given] | None:
+    cell: Cell | None, given: LayerOperands, options: Options
+) -> tuple[Session, Form, LayerOperands] | None:
     """Return the session for a layer, its form, and its operands with time first."""
     if cell is None or given.x.ndim != 3 or not are_float32(given.x):
         return None
     if options.layout:
         states = tuple(map(_turned, given.states))
         given = given._replace(x=_turned(given.x), states=states)
-    if lengths is not None and not _are_whole(lengths, given.x):
+    if given.lengths is not None and not _are_whole(given.lengths, given.x):
         return None
     form = _form(cell, given, options)
     session = None
@@ -349,9 +249,9 @@ def _turned(x: Array | None) -> Any:
     return x if x is None or x.ndim != 3 else x.transpose(1, 0, 2)
 
 
-def _form(cell: Cell, given: Given, options: Options) -> Form | None:
+def _form(cell: Cell, given: LayerOperands, options: Options) -> Form | None:
     """Return the form of the layer; None if oneDNN does not support it."""
-    x, w, r, b, states, peephole = given
+    x, w, r, b, states, _, peephole = given
     others = (w, r, b, *states, peephole)
     if not are_float32(*others) or r.ndim != 3 or not x.size:
         return None

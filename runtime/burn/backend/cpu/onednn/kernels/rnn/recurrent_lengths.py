@@ -17,9 +17,9 @@ from burn.backend.cpu.onednn.kernels.rnn.recurrent_primitives import (
     LSTM,
     RESET_AFTER,
     Cell,
-    Given,
 )
 from burn.ops.bounds import MOST
+from burn.ops.recurrent_gradients import LayerOperands
 
 #: Nothing that plans add to gates is as large.
 _HUGE = 100 * MOST
@@ -78,9 +78,13 @@ class Ends:
         np.copyto(last, every[index, self._all], where=self.within[0, :, None])
 
 
-def marked(
-    cell: Cell, given: Given, lengths: Array, reverse: tuple[bool, ...], notes: Notes
-) -> tuple[Given, Ends] | None:
+def mark_ends(
+    cell: Cell,
+    given: LayerOperands,
+    lengths: Array,
+    reverse: tuple[bool, ...],
+    notes: Notes,
+) -> tuple[LayerOperands, Ends] | None:
     """Return the operands with the additional input; None if unsupported.
 
     Plans cache the weights, which must be constant.
@@ -115,9 +119,9 @@ def marked(
     return given._replace(x=x, w=wide), ends
 
 
-def finished(
+def finish(
     cell: Cell,
-    given: Given,
+    given: LayerOperands,
     results: tuple[Array, ...],
     reverse: tuple[bool, ...],
     ends: Ends,

@@ -42,6 +42,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
     described,
 )
 from burn.backend.cpu.onednn.binding.weights import Weights
+from burn.ops.recurrent_gradients import LayerOperands
 
 #: For each of oneDNN's gates, which of ONNX's parts are added up to it.
 Sums = tuple[tuple[int, ...], ...]
@@ -86,17 +87,6 @@ PLAIN = {
 }
 
 
-class Given(NamedTuple):
-    """The operands of a layer, time before batch."""
-
-    x: Array
-    w: Array
-    r: Array
-    b: Array | None
-    states: tuple[Array | None, ...]
-    peephole: Array | None = None
-
-
 class Form(NamedTuple):
     """The cache key of a primitive; ``states`` and ``peephole`` mean presence."""
 
@@ -112,8 +102,7 @@ class Form(NamedTuple):
 
     @property
     def work(self) -> int:
-        """Return the work of a step in multiplications, to choose the number of
-        threads.
+        """Return the multiplications of a step, to choose the number of threads.
 
         Threads synchronize twice per step, which halves it. A single row is limited by
         reading the weights: from the cache, or from memory if there is only one step.
@@ -148,13 +137,11 @@ class Layer:
 
     @property
     def implementation(self) -> str:
-        # What is plain here is products of matrices, which are not slow.
+        # "ref" implementations call matrix products here, which are not slow.
         return f"recurrent {self._prepared.description.implementation}"
 
-    def run(self, given: Given) -> tuple[Array, ...]:
-        """Return all outputs, ``[time, directions, batch, hidden]``, and the last
-        states.
-        """
+    def run(self, given: LayerOperands) -> tuple[Array, ...]:
+        """Return all outputs [time, directions, batch, hidden] and the last states."""
         form, x = self._form, compact(given.x)
         states = given.states if form.states else ()
         firsts = [or_zeros(state, form.state) for state in states]
@@ -184,7 +171,7 @@ def prepare(session: Session, primitives: Primitives, form: Form) -> Layer | Non
     api, cell = primitives.api, form.cell
     description = forward_description(api, form, any_layout)
     if description is not None and description.implementation.startswith("ref"):
-        # What it packs for one batch is not for others, and hardly quicker.
+        # Its packed weights fit one batch size only, and are hardly faster.
         description = forward_description(api, form, rows_of)
     if description is None:
         return None
@@ -246,9 +233,7 @@ def forward_description(
 def operands_of(
     api: Api, form: Form, layout: Callable[[Api, tuple[int, ...]], Handle]
 ) -> list[Handle | None]:
-    """Return the descriptors of the operands and results of a form, or their
-    gradients.
-    """
+    """Return the descriptors of a form's operands and results, or their gradients."""
     cell, width, count = form.cell, form.hidden, form.directions
     source = rows_of(api, (form.time, form.batch, form.inputs))
     target = rows_of(api, (form.time, form.batch, count * width))
@@ -270,9 +255,7 @@ def rows_of(api: Api, shape: tuple[int, ...], last: int = -1) -> Handle:
 
 
 def _arranged(parts: int, sums: Sums, array: Array) -> Array:
-    """Return ``array`` of ``parts`` along axis 1, with ``sums`` of parts in their
-    place.
-    """
+    """Return ``array`` with ``sums`` of its ``parts`` along axis 1 in their place."""
     given = compact(array).reshape(len(array), parts, -1)
     if sums == tuple((part,) for part in range(parts)):
         return given

@@ -45,13 +45,13 @@ from burn.backend.cpu.onednn.binding.scratch import Block
 from burn.backend.cpu.onednn.binding.weights import Weights
 from burn.backend.cpu.onednn.kernels.rnn.recurrent_primitives import (
     Form,
-    Given,
     forward_description,
     operands_of,
     or_zeros,
     rows_of,
     weights_of,
 )
+from burn.ops.recurrent_gradients import LayerOperands
 
 _BYTE = np.dtype(np.uint8)
 
@@ -104,10 +104,8 @@ class Training:
     def implementation(self) -> str:
         return f"recurrent {self._front.description.implementation}, with gradients"
 
-    def run(self, given: Given, space: Block) -> tuple[Array, ...]:
-        """Return all outputs, ``[time, directions, batch, hidden]``, and the last
-        states.
-        """
+    def run(self, given: LayerOperands, space: Block) -> tuple[Array, ...]:
+        """Return all outputs [time, directions, batch, hidden] and the last states."""
         form, (places, _kept) = self._form, self._places(given, self._weights)
         every = empty((form.time, form.batch, form.directions, form.hidden))
         lasts = [empty(form.state) for _ in given.states]
@@ -122,7 +120,7 @@ class Training:
         self,
         grads: tuple[Array | None, ...],
         outs: tuple[Array, ...],
-        given: Given,
+        given: LayerOperands,
         space: Block,
     ) -> list[Array]:
         """Return the gradients of x, w, r, biases and the present states.
@@ -150,7 +148,7 @@ class Training:
         return [of_x, *self._of_weights(slopes), *of_states]
 
     def _places(
-        self, given: Given, weights: list[Weights]
+        self, given: LayerOperands, weights: list[Weights]
     ) -> tuple[list[int], list[Array]]:
         """Return the addresses of the operands, and arrays that own some of them."""
         form, (*products, shift) = self._form, weights
@@ -163,9 +161,7 @@ class Training:
         return [*places, *map(address, firsts)], [x, zeros, *firsts]
 
     def _of_weights(self, slopes: list[Array]) -> list[Array]:
-        """Return the gradients of weights and biases in ONNX's layout and order of
-        gates.
-        """
+        """Return gradients of weights and biases in ONNX's layout and gate order."""
         form, gradients = self._form, []
         count, width, cell = form.directions, form.hidden, form.cell
         widths, sums = (form.inputs, width, 1), (cell.gates, cell.gates, cell.biases)

@@ -3,7 +3,7 @@
 import pytest
 
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.module.telling_names import telling_names, with_names
+from burn_import.codegen.module.distinctive_names import distinctive_names, with_names
 
 
 def texts(**fields: list[str]) -> list[ClassText]:
@@ -21,7 +21,7 @@ def test_a_module_that_only_some_hold_is_in_the_name() -> None:
         Layer3=["norm", "linears"],
         Layer4=["attention", "norm"],
     )
-    assert telling_names(classes) == {
+    assert distinctive_names(classes) == {
         "Layer": "AttentionLayer",
         "Layer2": "CrossLayer",
         "Layer3": "LinearLayer",
@@ -31,28 +31,28 @@ def test_a_module_that_only_some_hold_is_in_the_name() -> None:
 
 def test_the_first_of_two_keeps_its_name() -> None:
     classes = texts(Block=["conv", "down"], Block2=["conv", "attentions"])
-    assert telling_names(classes) == {"Block2": "AttentionBlock"}
+    assert distinctive_names(classes) == {"Block2": "AttentionBlock"}
 
 
 def test_the_second_has_the_plain_name_if_only_the_first_holds_more() -> None:
     classes = texts(Block=["conv1", "down"], Block2=["conv"])
-    assert telling_names(classes) == {"Block": "DownBlock", "Block2": "Block"}
+    assert distinctive_names(classes) == {"Block": "DownBlock", "Block2": "Block"}
 
 
 def test_an_operand_that_only_one_takes_is_in_the_name() -> None:
     classes = texts(Layer=["conv"], Layer2=["conv1", "conv2"])
     classes[0].signature = ", x: Tensor"
     classes[1].signature = ", x: Tensor, residual: Tensor"
-    assert telling_names(classes) == {"Layer2": "ResidualLayer"}
+    assert distinctive_names(classes) == {"Layer2": "ResidualLayer"}
     classes[0].signature = ", features: Tensor"
-    assert telling_names(classes) == {}
+    assert distinctive_names(classes) == {}
 
 
 def test_operands_that_only_several_others_take_together_are_not_in_the_name() -> None:
     classes = texts(Layer=["conv"], Layer2=["conv1"], Layer3=["conv2"])
     classes[0].signature = ", mask: Tensor, bias: Tensor"
     classes[1].signature, classes[2].signature = ", mask: Tensor", ", bias: Tensor"
-    assert telling_names(classes) == {}
+    assert distinctive_names(classes) == {}
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,13 @@ def test_operands_that_only_several_others_take_together_are_not_in_the_name() -
     ],
 )
 def test_others_keep_their_numbers(classes: list[ClassText]) -> None:
-    assert "Block2" not in telling_names(classes)
+    assert "Block2" not in distinctive_names(classes)
 
 
 def test_constructor_calls_have_the_new_names() -> None:
     classes = texts(Net=["block"], Block=["conv"], Block2=["attention"])
     classes[0].fields = ["self.blocks = nn.ModuleTuple(Block(), Block2(8))"]
-    changed = with_names(classes, telling_names(classes))
+    changed = with_names(classes, distinctive_names(classes))
     assert changed[0].fields == [
         "self.blocks = nn.ModuleTuple(Block(), AttentionBlock(8))"
     ]

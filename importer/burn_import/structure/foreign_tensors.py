@@ -20,7 +20,7 @@ from burn_ir.names import free_name
 from burn_ir.ops.shape import Identity
 
 
-def with_handed_down(graph: Graph) -> Graph:
+def pass_tensors_down(graph: Graph) -> Graph:
     """Return ``graph`` with tensors read only in or around their owning module.
 
     A module that reads a tensor of another one, such as a parametrization its

@@ -1,4 +1,4 @@
-"""Class names that say what a class holds, where only a number tells it from others.
+"""Descriptive class names instead of numbered ones.
 
 Exporters often name modules after their place in a list: the three layers of a block of
 T5 are all a ``Layer``. Named after a module that only some of them hold, they are
@@ -25,8 +25,8 @@ FEW = 2
 LONGEST = 40
 
 
-def telling_names(texts: Sequence[ClassText]) -> dict[str, str]:
-    """Return the new names of classes that numbers tell from others."""
+def distinctive_names(texts: Sequence[ClassText]) -> dict[str, str]:
+    """Return new names of classes that differ only in a number."""
     groups: dict[str, list[ClassText]] = {}
     for text in texts:
         groups.setdefault(_stem(text.name), []).append(text)
@@ -61,7 +61,7 @@ def with_names(texts: Sequence[ClassText], names: dict[str, str]) -> list[ClassT
 
 def _renamed(stem: str, group: Sequence[ClassText], names: Namespace) -> dict[str, str]:
     """Return the new names of the classes of one stem."""
-    words = _telling_words(group)
+    words = _distinctive_words(group)
     renamed = {}
     for text in group:
         if text.name == stem and len(group) <= FEW:
@@ -77,8 +77,8 @@ def _renamed(stem: str, group: Sequence[ClassText], names: Namespace) -> dict[st
     return renamed
 
 
-def _telling_words(group: Sequence[ClassText]) -> dict[str, str]:
-    """Return by class a module that not all hold, else an operand of it alone."""
+def _distinctive_words(group: Sequence[ClassText]) -> dict[str, str]:
+    """Return for each class a module or an operand that other classes lack."""
     held = {text.name: _attributes(text) for text in group}
     taken = {text.name: set(_PARAMETER.findall(text.signature)) for text in group}
     words: dict[str, str] = {}

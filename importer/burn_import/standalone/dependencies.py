@@ -32,7 +32,7 @@ _OPERATORS = frozenset(
 )
 
 
-class Reach:
+class Dependencies:
     """The transitive closure of the definitions that a model reads.
 
     Functions on arrays (kernels of primitives and their helpers) do not affect
