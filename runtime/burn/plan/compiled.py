@@ -11,8 +11,8 @@ from burn.backend.base import Backend
 from burn.box import edits
 from burn.defaults import default_device
 from burn.plan.executable import Executable, PlanMemoryError
-from burn.plan.passes import PRECISIONS, Pass
 from burn.plan.plan_ir import UnforeseenError, UnrepeatableError
+from burn.plan.precisions import lowering_passes
 from burn.plan.pytree import is_named
 from burn.plan.recorder import UnplannableError
 from burn.plan.recordings import PLAIN, Options, Recordings
@@ -21,6 +21,7 @@ from burn.tensor import Tensor
 
 if TYPE_CHECKING:
     from burn.plan.calibration import Accuracy
+    from burn.plan.passes import Pass
     from burn.plan.profile import Profile, Profiler
 
 P = ParamSpec("P")
@@ -55,7 +56,7 @@ class Compiled(Generic[P, R]):
         self,
         function: Callable[P, R],
         precision: str = "float32",
-        lowering: tuple[Pass, ...] | None = None,
+        lowering: "tuple[Pass, ...] | None" = None,
         *,
         observed: bool = False,
         generated: bool | None = None,
@@ -68,7 +69,7 @@ class Compiled(Generic[P, R]):
         self.name = getattr(function, "__qualname__", type(function).__name__)
         #: The accuracy of each result against float32; empty without a calibration.
         self.accuracy: tuple[Accuracy, ...] = ()
-        self._lowering = PRECISIONS[precision] if lowering is None else lowering
+        self._lowering = lowering_passes(precision) if lowering is None else lowering
         self._observed, self._generated = observed, generated
         self._threads = threads
         # Whether the recording call also returns the result of a replay.

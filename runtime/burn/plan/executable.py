@@ -9,11 +9,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from burn.plan.passes import OF_UPDATES, Pass
-from burn.plan.passes.graph import Inputs
 from burn.plan.plan_ir import Segment, has_gradients, written
+from burn.plan.precisions import FULL, OF_UPDATES
 
 if TYPE_CHECKING:
+    from burn.plan.passes import Pass
+    from burn.plan.passes.graph import Inputs
     from burn.plan.profile import Profiler
 
 
@@ -34,9 +35,9 @@ class Plan:
     """
 
     root: Segment
-    inputs: Inputs
-    precision: str = "float32"
-    lowering: tuple[Pass, ...] = ()
+    inputs: "Inputs"
+    precision: str = FULL
+    lowering: "tuple[Pass, ...]" = ()
     is_observed: bool = False
     generated: bool | None = None
     profiler: "Profiler | None" = None

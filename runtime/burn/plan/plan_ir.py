@@ -1,7 +1,7 @@
 """The plan IR: steps in order, with a branch at each value that the host reads."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from burn.backend.base import Backend
@@ -116,6 +116,13 @@ class Segment:
     writes: "dict[Box, Slot]" = field(default_factory=dict)
     late: int = 0
     varying: "frozenset[Box]" = frozenset()
+
+    def snapshot(self) -> "Segment":
+        """Return a copy that later recordings leave as it is."""
+        children = {value: child.snapshot() for value, child in self.children.items()}
+        return replace(
+            self, steps=list(self.steps), children=children, writes=dict(self.writes)
+        )
 
     def in_time(self) -> "list[tuple[Step | Read, tuple[int, ...]]]":
         """Return the steps that are not late, with their drops."""

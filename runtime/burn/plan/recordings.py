@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from burn.backend.arrays import ArrayBackend
 from burn.box import Parameter, replacements
 from burn.plan.executable import Executable, Plan
-from burn.plan.passes import Pass
 from burn.plan.plan_ir import Lifted, Segment, Slot, boxes_read, grow
 from burn.plan.pytree import mapped
 from burn.plan.recorder import RecordedValue, Recorder, UnplannableError
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:
+    from burn.plan.passes import Pass
     from burn.plan.profile import Profiler
 
 #: The types of Python arguments and results that a plan takes as they are.
@@ -99,7 +99,7 @@ class Options(NamedTuple):
     """
 
     precision: str
-    lowering: tuple[Pass, ...]
+    lowering: "tuple[Pass, ...]"
     is_observed: bool
     generated: bool | None
     profiler: "Profiler | None"

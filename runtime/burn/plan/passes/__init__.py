@@ -69,9 +69,8 @@ PASSES: tuple[Pass, ...] = (
 #: Passes after precision lowering: fusion of the remaining NumPy operations.
 LAST: tuple[Pass, ...] = (in_chains, in_rows, paired)
 
-#: The passes that lower the precision, by its name.
-PRECISIONS: dict[str, tuple[Pass, ...]] = {
-    "float32": (),
+#: The passes that lower the precision from float32, by its name.
+LOWERINGS: dict[str, tuple[Pass, ...]] = {
     "bf16": (narrowed,),
     "int8": (
         *(of_integers, with_sums, with_activations, quantized_early, quantized_early),
@@ -79,10 +78,6 @@ PRECISIONS: dict[str, tuple[Pass, ...]] = {
         *(to_the_end, with_floats, without_dead),
     ),
 }
-
-#: The precisions for plans that set boxes. int8 is excluded: its calibration runs a
-#: function several times, and boxes would change between these runs.
-OF_UPDATES = frozenset({"float32", "bf16"})
 
 
 def run_passes(
