@@ -9,8 +9,10 @@ from burn.backend.cpu.onednn.binding.engine import current, drop_packed
 from burn.plan import passes
 from burn.plan.executable import Plan
 from burn.plan.passes import Pass, is_lowered, run_passes
+from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
+from burn.plan.passes.fusion.concats import with_flat_concats
 from burn.plan.passes.places import with_own_places
 from burn.plan.plan_ir import boxes_read
 from burn.plan.replay import Replay
@@ -49,7 +51,8 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
 
     NumPy's recurrent layers are not faster than their equations. Chains are left to
     generated kernels if all of them are compiled or oneDNN is not there, except in
-    plans that set boxes, where table updates are matched in them.
+    plans that set boxes, where table updates are matched in them. Generated kernels of
+    batch norms concatenate.
     """
     left_out: list[Pass] = []
     policy = kernel_policy(plan)
@@ -60,6 +63,8 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
         left_out.append(in_chains)
     lowering = plan.lowering if plan.can_lower else ()
     every = (*passes.PASSES, *lowering, *passes.LAST)
+    if policy.is_generating:
+        every = (*every, with_flat_concats, without_dead)
     return tuple(each for each in every if each not in left_out)
 
 

@@ -349,13 +349,9 @@ def _reached(roots: Any) -> Iterator[LoopValue]:
             waiting += [(operand, False) for operand in value.operands]
 
 
-_TEXT = """\
-define internal void @part({params}i64 %low, i64 %high) noinline {{
-entry:
-{body}
-  ret void
-}}
-
+#: The functions that are called. ``loads`` read what ``@part`` is ``given``, and the
+#: number of parts, from the data.
+ENTRIES = """\
 define i32 @whole(ptr %data) {{
 {loads}
   call void @part({given}i64 0, i64 %parts)
@@ -384,8 +380,20 @@ done:
 
 declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
+"""
+_TEXT = (
+    """\
+define internal void @part({params}i64 %low, i64 %high) noinline {{
+entry:
+{body}
+  ret void
+}}
 
+"""
+    + ENTRIES
+    + """
 !0 = !{{!"llvm.loop.unroll.disable"}}
 !1 = !{{!"llvm.loop.vectorize.enable", i1 false}}
 {notes}
 """
+)
