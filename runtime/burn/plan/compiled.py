@@ -1,5 +1,7 @@
 """A compiled function: one plan for each signature of its arguments."""
 
+from __future__ import annotations
+
 import threading
 import warnings
 from collections import OrderedDict
@@ -56,13 +58,13 @@ class Compiled(Generic[P, R]):
         self,
         function: Callable[P, R],
         precision: str = "float32",
-        lowering: "tuple[Pass, ...] | None" = None,
+        lowering: tuple[Pass, ...] | None = None,
         *,
         observed: bool = False,
         generated: bool | None = None,
         threads: int | None = None,
         replayed: bool = False,
-        profiler: "Profiler | None" = None,
+        profiler: Profiler | None = None,
     ) -> None:
         self.function, self.precision = function, precision
         #: How messages call the function.
@@ -142,7 +144,7 @@ class Compiled(Generic[P, R]):
         plans = list(self._plans.values())
         return [plan.executable for plan in plans if plan.executable is not None]
 
-    def profile(self, *args: P.args, **kwargs: P.kwargs) -> "Profile":
+    def profile(self, *args: P.args, **kwargs: P.kwargs) -> Profile:
         """Return the time of each step of the plan for these arguments.
 
         The function is recorded again with a profiler, and profiled runs alternate with

@@ -5,6 +5,8 @@ passes of :mod:`burn.plan.passes` on a copy of the recording, and has means of i
 to run what comes out: prepared primitives, generated kernels, captured graphs.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -35,12 +37,12 @@ class Plan:
     """
 
     root: Segment
-    inputs: "Inputs"
+    inputs: Inputs
     precision: str = FULL
-    lowering: "tuple[Pass, ...]" = ()
+    lowering: tuple[Pass, ...] = ()
     is_observed: bool = False
     generated: bool | None = None
-    profiler: "Profiler | None" = None
+    profiler: Profiler | None = None
 
     @property
     def has_gradients(self) -> bool:

@@ -22,7 +22,7 @@ def lowering_passes(precision: str) -> "tuple[Pass, ...]":
     """
     if precision == FULL:
         return ()
-    from burn.plan.passes import LOWERINGS
+    from burn.plan.passes.precision.lowerings import LOWERINGS
 
     if precision not in LOWERINGS:
         names = ", ".join(map(repr, (FULL, *LOWERINGS)))

@@ -1,5 +1,7 @@
 """The recordings of a compiled function for one signature of its arguments."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -26,7 +28,7 @@ class Recordings:
     them.
     """
 
-    def __init__(self, device: ArrayBackend, options: "Options") -> None:
+    def __init__(self, device: ArrayBackend, options: Options) -> None:
         self.device, self._options = device, options
         self.root = Segment()
         self.executable: Executable | None = None
@@ -99,10 +101,10 @@ class Options(NamedTuple):
     """
 
     precision: str
-    lowering: "tuple[Pass, ...]"
+    lowering: tuple[Pass, ...]
     is_observed: bool
     generated: bool | None
-    profiler: "Profiler | None"
+    profiler: Profiler | None
     is_replayed: bool
 
 

@@ -29,19 +29,9 @@ from burn.plan.passes.graph import FLOAT32, Graph, Inputs, Steps
 from burn.plan.passes.layout.channels import in_memory_order
 from burn.plan.passes.layout.transposed import with_transposed_factors
 from burn.plan.passes.places import with_own_places
-from burn.plan.passes.precision.bfloat16 import BFLOAT16, narrowed
-from burn.plan.passes.precision.integers import (
-    LAYERS,
-    of_integers,
-    quantized_early,
-    to_the_end,
-    with_activations,
-    with_floats,
-    with_sums,
-)
 from burn.plan.passes.slices.slicing import slices_first
 from burn.plan.passes.updates import with_updates_last
-from burn.plan.plan_ir import Segment, Step, find_drops
+from burn.plan.plan_ir import Segment, find_drops
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 
@@ -69,16 +59,6 @@ PASSES: tuple[Pass, ...] = (
 #: Passes after precision lowering: fusion of the remaining NumPy operations.
 LAST: tuple[Pass, ...] = (in_chains, in_rows, paired)
 
-#: The passes that lower the precision from float32, by its name.
-LOWERINGS: dict[str, tuple[Pass, ...]] = {
-    "bf16": (narrowed,),
-    "int8": (
-        *(of_integers, with_sums, with_activations, quantized_early, quantized_early),
-        of_integers,
-        *(to_the_end, with_floats, without_dead),
-    ),
-}
-
 
 def run_passes(
     root: Segment,
@@ -101,14 +81,6 @@ def run_passes(
     plan = with_updates_last(plan)
     find_drops(plan)
     return plan
-
-
-def is_lowered(segment: Segment) -> bool:
-    """Return whether a plan contains a step of less than float32 precision."""
-    steps = (step for step in segment.steps if isinstance(step, Step))
-    return any(
-        BFLOAT16 in step.dtypes or step.primitive in LAYERS.values() for step in steps
-    ) or any(map(is_lowered, segment.children.values()))
 
 
 def _passed(each: Pass, segment: Segment, graph: Graph) -> Segment:

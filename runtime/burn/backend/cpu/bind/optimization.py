@@ -8,13 +8,13 @@ from burn.backend.cpu.jit.policy import KernelPolicy, has_compiler
 from burn.backend.cpu.onednn.binding.engine import current, drop_packed
 from burn.plan import passes
 from burn.plan.executable import Plan
-from burn.plan.passes import Pass, is_lowered, run_passes
+from burn.plan.passes import Pass, run_passes
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.fusion.concats import with_flat_concats
 from burn.plan.passes.places import with_own_places
-from burn.plan.plan_ir import boxes_read
+from burn.plan.plan_ir import Segment, boxes_read
 from burn.plan.replay import Replay
 from burn.tensor import innermost
 
@@ -43,7 +43,13 @@ class OptimizedPlan:
             replace(plan, root=recorded, lowering=(), generated=False), Cpu()
         )
         #: Whether a step has a lower precision than float32.
-        self.has_lower_precision = is_lowered(root)
+        self.has_lower_precision = bool(plan.lowering) and _is_lowered(root)
+
+
+def _is_lowered(root: Segment) -> bool:
+    from burn.plan.passes.precision.lowerings import is_lowered
+
+    return is_lowered(root)
 
 
 def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
