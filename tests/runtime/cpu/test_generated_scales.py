@@ -178,7 +178,8 @@ def test_kernels_write_what_numpy_does(
     for kernel in (found.single, single(call)):
         assert kernel is not None
         out[...] = np.nan
-        assert not machine().call(kernel.kernel).call()
+        made = machine().call(kernel.kernel)
+        assert not made.call()
         assert_close(out, expected)
         np.testing.assert_array_equal(guarded[2:], before[2:])
 
@@ -191,7 +192,8 @@ def test_a_result_in_the_memory_of_its_operand() -> None:
     call = partial(scale_channels, x, scale, shift, x, True)
     found = single(call)
     assert found is not None
-    assert not machine().call(found.kernel).call()
+    made = machine().call(found.kernel)
+    assert not made.call()
     assert_close(x, expected)
     joined = pair(partial(np.concatenate, [part] * 6, axis=1, out=x), call)
     assert joined is not None

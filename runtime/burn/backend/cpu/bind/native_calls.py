@@ -10,12 +10,14 @@ from burn.backend.cpu.bind.calls import StepCall
 from burn.backend.cpu.bind.finite import expect_numbers
 from burn.backend.cpu.bind.magnitudes import expect_few_within, expect_within
 from burn.backend.cpu.bind.numpy_capture import assign, item, take_rows
+from burn.backend.cpu.blas.generated_convolution import convolve
 from burn.backend.cpu.jit.batches import Batch
 from burn.backend.cpu.jit.casts import truncated
-from burn.backend.cpu.jit.channel_scales import scaled_images
 from burn.backend.cpu.jit.checks import within
 from burn.backend.cpu.jit.distinct import distinct
 from burn.backend.cpu.jit.entries import GENERATED, Entry, Free, batches
+from burn.backend.cpu.jit.images.channel_scales import scaled_images
+from burn.backend.cpu.jit.images.convolution import convolved
 from burn.backend.cpu.jit.indexed import COMBINE, Place, gathered, scattered
 from burn.backend.cpu.jit.joining import Finders, Pair, Single, joined
 from burn.backend.cpu.jit.policy import KernelPolicy
@@ -36,6 +38,8 @@ _CALL = 450
 _CHECK, _COPY, _INDEX, _SEARCH, _PRODUCT = 1_000, 600, 1_300, 2_000, 1_300
 #: Nanoseconds of a check of one element: NumPy finds two extremes.
 _CHECKED = 0.1
+#: Nanoseconds of a product and a sum of a convolution by NumPy.
+_MULTIPLIED = 0.02
 #: Nanoseconds of a batch norm by NumPy without elements, of an element, and of its copy
 #: by a concatenation.
 _CHANGE, _SCALED, _COPIED = 2_000, 0.5, 0.25
@@ -147,6 +151,10 @@ def _of_function(function: Any, args: Any, named: Any) -> tuple[Kernel | None, i
     if function is scale_channels:
         kernel = scaled_images([args[0]], *args[1:])
         return kernel, _CHANGE + int(_SCALED * args[0].size)
+    if function is convolve:
+        image, _, _, _, out, wins, _ = args
+        work = out.size * image.shape[-1] * wins.taps
+        return convolved(*args), _PRODUCT + int(_MULTIPLIED * work)
     if function is take_rows:
         source, indices, axis, target = args
         return taken(source, indices, axis, target), _INDEX

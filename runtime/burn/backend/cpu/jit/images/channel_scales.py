@@ -8,7 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from burn.backend.cpu.jit.source import ENTRIES, Kernel
+from burn.backend.cpu.jit.source import Kernel
+from burn.backend.cpu.jit.writer import ENTRIES
 from burn.backend.cpu.onednn.binding.memory import address, channels_last
 from burn.ops.support import Array
 
