@@ -10,8 +10,11 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import ops
-from burn.backend.cpu.blas import convolution as blas
-from burn.backend.cpu.blas.generated_convolution import convolve, ending_of
+from burn.backend.cpu.blas.generated_convolution import (
+    MEASURED,
+    convolve,
+    ending_of,
+)
 from burn.backend.cpu.jit import machine as machines
 from burn.backend.cpu.jit.entries import GENERATED
 from burn.backend.cpu.jit.images.convolution import convolved
@@ -25,7 +28,7 @@ from tests.sampling import example_count
 
 pytest.importorskip("llvmlite")
 needs_measured = pytest.mark.skipif(
-    platform.machine() not in blas._MEASURED, reason="BLAS is quicker on this processor"
+    platform.machine() not in MEASURED, reason="BLAS is quicker on this processor"
 )
 INFINITE = (-np.inf, np.inf)
 
@@ -168,6 +171,30 @@ def test_networks_without_an_engine(batch: int) -> None:
     calls = node.sequence._calls
     assert sum(entry.kernel == GENERATED for entry in calls) >= 5
     assert not any(getattr(entry.call, "func", None) is convolve for entry in calls)
+
+
+@needs_measured
+@pytest.mark.parametrize("shape", [(24,), (1, 24), (5, 24), (2, 3, 17, 24)])
+def test_linear_layers_without_an_engine(shape: tuple[int, ...]) -> None:
+    first, second = (burn.from_numpy(normal(*s) / 5) for s in ((40, 24), (24, 40)))
+    bias = burn.from_numpy(normal(24, seed=9))
+
+    def function(x: Any) -> Any:
+        y = ops.linear(ops.gelu(ops.linear(x, first)), second, bias) + x
+        return y, ops.relu(ops.linear(y * 2.0, first)), ops.silu(ops.linear(y, first))
+
+    with engine.numpy_only():
+        compiled, results = burn.compile(function, generated=True), []
+        for seed in range(4):
+            x = burn.from_numpy(normal(*shape, seed=seed))
+            results.append((compiled(x), function(x)))
+        for pair in results:
+            for actual, expected in zip(*pair, strict=True):
+                assert_close(actual.numpy(), expected.numpy())
+        node = program_of(compiled)._node
+    assert node is not None
+    kernels = [entry.kernel for entry in node.sequence._calls]
+    assert kernels.count(GENERATED) >= 4
 
 
 @needs_measured

@@ -5,7 +5,6 @@ cache until bias and activation are applied. Constant weights are reordered once
 memory is reused: padded images, and one tile of windows.
 """
 
-import platform
 from collections.abc import Callable, Iterator
 from functools import partial
 from math import prod
@@ -13,7 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from burn.backend.cpu.blas.generated_convolution import ending_of, generated
+from burn.backend.cpu.blas.generated_convolution import (
+    ending_of,
+    generated,
+    is_generated,
+)
 from burn.backend.cpu.onednn.binding.capture import Notes, do, noting
 from burn.ops.conv import conv as conv_op
 from burn.ops.depthwise import channel_taps, depthwise, depthwise_into
@@ -26,8 +29,6 @@ TILE, ROWS = 1 << 20, 784
 #: The bytes of a result that is activated while it is in the cache, and the elements
 #: of a row for that.
 HOT, WIDE = 1 << 18, 8192
-#: The processors on which kernels take less time than BLAS does.
-_MEASURED = ("x86_64", "AMD64")
 #: Images of no more channels, which windows take two steps apart, are folded.
 FEW = 4
 
@@ -148,7 +149,7 @@ def _planned(x: Array, weight: Array, end: _End, static: Any) -> Array | None:
     last = _channels_last(x)
     if is_depthwise:
         out = _depthwise(notes, last, weight, wins, end)
-    elif _is_one_call(notes, weight, end):
+    elif weight.ndim <= 4 and is_generated(notes, weight, end.bias):
         out = _in_one_call(notes, last, weight, wins, end)
     elif _is_folded(x, wins):
         out = _folded(notes, last, weight, wins, end)
@@ -156,17 +157,6 @@ def _planned(x: Array, weight: Array, end: _End, static: Any) -> Array | None:
         covered = _covered(notes, last, wins, strided=True)
         out = _dense(notes, covered, _matrix(notes, weight), wins, end)
     return out.transpose(0, out.ndim - 1, *range(1, out.ndim - 1))
-
-
-def _is_one_call(notes: Notes, weight: Array, end: _End) -> bool:
-    """Return whether a generated kernel computes the convolution of constants."""
-    constants = [weight] if end.bias is None else [weight, end.bias]
-    return (
-        platform.machine() in _MEASURED
-        and notes.workspaces.is_generated
-        and weight.ndim <= 4
-        and all(map(notes.is_constant, constants))
-    )
 
 
 def _in_one_call(
@@ -180,8 +170,15 @@ def _in_one_call(
     adds, limits, rest = ending_of(end.after)
     residual = end.residual if adds else None
     out = generated(notes, covered, weight, end.bias, residual, wins, limits)
-    end._replace(bias=None, after=rest).finish(out, ...)
+    finish(out, None, end.residual, rest)
     return out
+
+
+def finish(
+    out: Array, bias: Array | None, residual: Array | None, after: After
+) -> None:
+    """Apply an epilogue to a channels-last result, now and in each run."""
+    _End(bias, residual, after).finish(out, ...)
 
 
 def _channels_last(x: Array) -> Array:

@@ -3,6 +3,7 @@
 NumPy computes the call until the kernel replaces it, when a plan is first repeated.
 """
 
+import platform
 from functools import partial
 from math import inf
 from typing import Any, NamedTuple
@@ -13,6 +14,18 @@ from burn.backend.cpu.onednn.binding.capture import Notes, do
 from burn.ops.fused import After
 from burn.ops.support import Array
 from burn.ops.window import Windows
+
+#: The processors on which kernels take less time than BLAS does.
+MEASURED = ("x86_64", "AMD64")
+
+
+def is_generated(notes: Notes, weight: Array, bias: Array | None) -> bool:
+    """Return whether a kernel is generated for a layer, whose weights are constant."""
+    return (
+        platform.machine() in MEASURED
+        and notes.workspaces.is_generated
+        and all(part is None or notes.is_constant(part) for part in (weight, bias))
+    )
 
 
 class Ending(NamedTuple):
