@@ -65,7 +65,7 @@ def compare(
     size=st.tuples(st.integers(5, 9), st.integers(5, 24)),
     kernel=st.tuples(st.integers(1, 3), st.integers(1, 3)),
     stride=st.tuples(st.integers(1, 2), st.integers(1, 3)),
-    is_wide=st.booleans(),
+    floats=st.sampled_from([4, 8, 16]),
     more=st.fixed_dictionaries(
         {
             "bias": st.booleans(),
@@ -81,11 +81,11 @@ def test_kernels_write_what_numpy_does(
     size: tuple[int, int],
     kernel: tuple[int, int],
     stride: tuple[int, int],
-    is_wide: bool,
+    floats: int,
     more: dict[str, Any],
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine(), "has_wide_vectors", is_wide)
+        patch.setattr(machine(), "floats", floats)
         steps = (stride, 0, (2, 1) if size[0] > 6 else 1)
         compare((batch, *size, channels), (*kernel, channels, outputs), *steps, **more)
 

@@ -60,8 +60,8 @@ class Machine:
         self._target = llvm.Target.from_default_triple().create_target_machine(
             cpu=processor, features=features, opt=3, jit=True
         )
-        #: Whether there are 32 registers of 16 floats.
-        self.has_wide_vectors = "+avx512f" in features.split(",")
+        #: How many floats a register of the processor has.
+        self.floats = _floats(features.split(","))
         # Everything that the object code of a source depends on.
         self._configuration = repr(
             (REVISION, __version__, llvm.llvm_version_info)
@@ -139,6 +139,12 @@ class Machine:
 
 def _names(text: str) -> list[str]:
     return [name for name in NAMES if f" @{name}(ptr %data" in text]
+
+
+def _floats(features: list[str]) -> int:
+    if "+avx512f" in features:
+        return 16
+    return 8 if "+avx" in features else 4
 
 
 @cache

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from burn.backend.cpu.jit.images.convolution_source import NARROW, WIDE, source_of
+from burn.backend.cpu.jit.images.convolution_source import TILES, source_of
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.memory import address
@@ -54,7 +54,7 @@ def convolved(
     It adds ``bias`` [O] and ``residual``, which lies as the dense ``out`` [N, *count,
     O], and bounds the sums by ``limits``.
     """
-    tiles = WIDE if machine().has_wide_vectors else NARROW
+    tiles = TILES[machine().floats]
     lines = _lines(image, out, wins)
     channels, outputs = weight.shape[-2:]
     panels = _packed(weight.reshape(-1, outputs), tiles.channels)

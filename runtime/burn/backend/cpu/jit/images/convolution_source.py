@@ -13,8 +13,13 @@ class Tiles(NamedTuple):
     channels: int
 
 
-#: 28 of 32 registers of 16 floats hold sums, or 12 of 16 registers of 8.
-WIDE, NARROW = Tiles((14, 7, 3, 1), 32), Tiles((6, 3, 1), 16)
+#: Those of processors by the floats of a register: 28 of 32 registers hold sums, or 12
+#: of 16.
+TILES = {
+    16: Tiles((14, 7, 3, 1), 32),
+    8: Tiles((6, 3, 1), 16),
+    4: Tiles((6, 3, 1), 8),
+}
 
 
 _WORDS = (
