@@ -22,8 +22,9 @@ from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.pool import thread_count
 from burn.backend.cpu.onednn.binding import engine
 from burn.ops.window import windows
+from burn.plan.plan_ir import Step
 from tests.runtime.onednn import assert_close, normal
-from tests.runtime.programs import program_of
+from tests.runtime.programs import optimized, program_of
 from tests.sampling import example_count
 
 pytest.importorskip("llvmlite")
@@ -171,6 +172,28 @@ def test_networks_without_an_engine(batch: int) -> None:
     calls = node.sequence._calls
     assert sum(entry.kernel == GENERATED for entry in calls) >= 5
     assert not any(getattr(entry.call, "func", None) is convolve for entry in calls)
+
+
+def test_activations_behind_layers_are_steps_of_their_own() -> None:
+    weight, bias = burn.from_numpy(normal(24, 24)), burn.from_numpy(normal(24))
+    taps = burn.from_numpy(normal(3, 3, 1, 1))
+
+    def function(x: Any) -> Any:
+        y = ops.gelu(ops.linear(ops.silu(ops.linear(x, weight)), weight, bias) + x)
+        z = ops.conv(y, taps, stride=2)
+        return ops.gelu(ops.linear(y, weight), approximate="tanh"), ops.tanh(z)
+
+    x = burn.from_numpy(normal(2, 3, 5, 24))
+    with engine.numpy_only():
+        compiled = burn.compile(function)
+        compiled(x)
+        plan = optimized(compiled)
+    steps = [step for step in plan.steps if isinstance(step, Step)]
+    ends = [step.static.get("after") for step in steps]
+    assert [end for end in ends if end] == [(("add",),)]
+    names = [step.primitive.name for step in steps]
+    assert {"conv", "linear", "linear_then", "gelu", "silu", "tanh"} == {*names}
+    assert names.count("gelu") == 2
 
 
 @needs_measured

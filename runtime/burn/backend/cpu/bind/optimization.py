@@ -13,6 +13,7 @@ from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.fusion.concats import with_flat_concats
+from burn.plan.passes.fusion.endings_apart import with_endings_apart
 from burn.plan.passes.places import with_own_places
 from burn.plan.plan_ir import Segment, boxes_read
 from burn.plan.replay import Replay
@@ -58,7 +59,8 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
     NumPy's recurrent layers are not faster than their equations. Chains are left to
     generated kernels if all of them are compiled or oneDNN is not there, except in
     plans that set boxes, where table updates are matched in them. Generated kernels of
-    batch norms concatenate.
+    batch norms concatenate, and without oneDNN those of layers compute no activations
+    but ReLU.
     """
     left_out: list[Pass] = []
     policy = kernel_policy(plan)
@@ -71,6 +73,8 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
     every = (*passes.PASSES, *lowering, *passes.LAST)
     if policy.is_generating:
         every = (*every, with_flat_concats, without_dead)
+        if current() is None:
+            every = (*every, with_endings_apart)
     return tuple(each for each in every if each not in left_out)
 
 
