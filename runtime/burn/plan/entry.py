@@ -40,7 +40,7 @@ def compile(
     that oneDNN does not implement to multithreaded loops on the CPU (extra
     ``burn-runtime[jit]``). Without an argument, and with that extra installed, a plan
     without gradients compiles the kernels that are estimated to save their compilation,
-    of 0.03 s each, within 20 000 calls. It does so in the third call of a signature.
+    of 0.03 s each, within 50 000 calls. It does so in the third call of a signature.
 
     With ``threads``, at most so many threads compute a call on the CPU: those of
     oneDNN, generated kernels and NumPy's BLAS (extra ``burn-runtime[threads]``).
