@@ -84,11 +84,16 @@ def convolve(
     wins: Windows,
     limits: tuple[float, float],
 ) -> None:
-    """Write the sums of products to ``out``, by NumPy."""
+    """Write the sums of products to ``out``, by NumPy.
+
+    All pixels are rows of one product: threads of BLAS wait at the end of each.
+    """
     out[...] = 0 if bias is None else bias
+    rows = out.reshape(-1, out.shape[-1])
     for tap, keys in wins.places():
         factors: Any = np.ascontiguousarray(weight[tap])
-        np.add(out, np.matmul(image[:, *keys], factors), out=out)
+        pixels = np.ascontiguousarray(image[:, *keys]).reshape(len(rows), -1)
+        np.add(rows, np.matmul(pixels, factors), out=rows)
     if residual is not None:
         np.add(out, residual, out=out)
     for function, limit in zip((np.maximum, np.minimum), limits, strict=True):
