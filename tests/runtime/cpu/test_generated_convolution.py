@@ -114,7 +114,6 @@ def test_threads_compute_ranges(threads: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_number_of_threads_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("threadpoolctl")
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8), raising=False)
     assert thread_count() == 8
