@@ -20,7 +20,7 @@ import burn
 from benchmarks.cases import print_table
 from burn import Autodiff, Cpu, Tensor, nn, ops
 from burn.backend.autodiff import Checkpointing
-from burn.backend.cpu.bind.executable import cpu_passes
+from burn.backend.cpu.bind.optimization import cpu_passes
 from burn.plan.compiled import Compiled
 from burn.plan.lifetimes import peak_bytes
 from burn.plan.passes import run_passes

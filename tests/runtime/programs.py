@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from burn.backend.cpu.bind.calls import StepCall
-from burn.backend.cpu.bind.executable import CpuExecutable, cpu_passes
+from burn.backend.cpu.bind.executable import CpuExecutable
+from burn.backend.cpu.bind.optimization import cpu_passes
 from burn.backend.cpu.bind.program import Program
 from burn.plan.passes import run_passes
 from burn.plan.passes.graph import Inputs

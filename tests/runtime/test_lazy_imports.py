@@ -279,6 +279,15 @@ def test_host_constants_need_no_kernels_of_the_device() -> None:
     assert "burn.backend.cpu.onednn.kernels" not in modules
 
 
+def test_the_first_call_of_a_compiled_function_imports_no_pass() -> None:
+    code = "import burn; f = burn.compile(burn.ops.relu); x = burn.tensor([-1.0])\n"
+    first = modules_after(f"{code}f(x)")
+    assert "burn.plan.recorder" in first
+    later = ("burn.plan.passes", "burn.plan.replay", "burn.backend.cpu.bind.program")
+    assert not {name for name in first if name.startswith(later)}
+    assert {*later} <= modules_after(f"{code}f(x); f(x)")
+
+
 def test_two_calls_of_a_compiled_function_import_no_kernel_compiler() -> None:
     code = (
         "import burn; from burn import ops; x = burn.tensor([[-1.0, 2.0]])\n"

@@ -1,5 +1,7 @@
 """A compiled function: one plan for each signature of its arguments."""
 
+from __future__ import annotations
+
 import threading
 import warnings
 from collections import OrderedDict
@@ -11,8 +13,8 @@ from burn.backend.base import Backend
 from burn.box import edits
 from burn.defaults import default_device
 from burn.plan.executable import Executable, PlanMemoryError
-from burn.plan.passes import PRECISIONS, Pass
 from burn.plan.plan_ir import UnforeseenError, UnrepeatableError
+from burn.plan.precisions import lowering_passes
 from burn.plan.pytree import is_named, mapped
 from burn.plan.recorder import UnplannableError
 from burn.plan.recordings import PLAIN, Options, Recordings
@@ -21,6 +23,7 @@ from burn.tensor import Tensor
 
 if TYPE_CHECKING:
     from burn.plan.calibration import Accuracy
+    from burn.plan.passes import Pass
     from burn.plan.profile import Profile, Profiler
 
 P = ParamSpec("P")
@@ -62,14 +65,14 @@ class Compiled(Generic[P, R]):
         generated: bool | None = None,
         threads: int | None = None,
         replayed: bool = False,
-        profiler: "Profiler | None" = None,
+        profiler: Profiler | None = None,
     ) -> None:
         self.function, self.precision = function, precision
         #: How messages call the function.
         self.name = getattr(function, "__qualname__", type(function).__name__)
         #: The accuracy of each result against float32; empty without a calibration.
         self.accuracy: tuple[Accuracy, ...] = ()
-        self._lowering = PRECISIONS[precision] if lowering is None else lowering
+        self._lowering = lowering_passes(precision) if lowering is None else lowering
         self._observed, self._generated = observed, generated
         self._threads = threads
         # Whether the recording call also returns the result of a replay.
@@ -144,7 +147,7 @@ class Compiled(Generic[P, R]):
         plans = list(self._plans.values())
         return [plan.executable for plan in plans if plan.executable is not None]
 
-    def profile(self, *args: P.args, **kwargs: P.kwargs) -> "Profile":
+    def profile(self, *args: P.args, **kwargs: P.kwargs) -> Profile:
         """Return the time of each step of the plan for these arguments.
 
         The function is recorded again with a profiler, and profiled runs alternate with

@@ -5,15 +5,18 @@ passes of :mod:`burn.plan.passes` on a copy of the recording, and has means of i
 to run what comes out: prepared primitives, generated kernels, captured graphs.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from burn.plan.passes import OF_UPDATES, Pass
-from burn.plan.passes.graph import Inputs
 from burn.plan.plan_ir import Segment, has_gradients, written
+from burn.plan.precisions import FULL, OF_UPDATES
 
 if TYPE_CHECKING:
+    from burn.plan.passes import Pass
+    from burn.plan.passes.graph import Inputs
     from burn.plan.profile import Profiler
 
 
@@ -35,11 +38,11 @@ class Plan:
 
     root: Segment
     inputs: Inputs
-    precision: str = "float32"
+    precision: str = FULL
     lowering: tuple[Pass, ...] = ()
     is_observed: bool = False
     generated: bool | None = None
-    profiler: "Profiler | None" = None
+    profiler: Profiler | None = None
 
     @property
     def has_gradients(self) -> bool:

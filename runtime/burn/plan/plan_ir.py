@@ -1,7 +1,9 @@
 """The plan IR: steps in order, with a branch at each value that the host reads."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from burn.backend.base import Backend
@@ -43,7 +45,7 @@ class Step:
     is_backward: bool = False
     origin: Origin | None = None
 
-    def same_as(self, other: "Step | Read") -> bool:
+    def same_as(self, other: Step | Read) -> bool:
         """Return whether another recording of the function has the same step here."""
         return (
             isinstance(other, Step)
@@ -67,7 +69,7 @@ class Read:
     def outputs(self) -> tuple[int, ...]:
         return (self.place,)
 
-    def same_as(self, other: "Step | Read") -> bool:
+    def same_as(self, other: Step | Read) -> bool:
         """Return whether another recording has the same read here."""
         return (
             isinstance(other, Read)
@@ -111,18 +113,25 @@ class Segment:
     steps: list[Step | Read] = field(default_factory=list)
     drops: list[tuple[int, ...]] = field(default_factory=list)
     guard: int | None = None
-    children: "dict[bytes, Segment]" = field(default_factory=dict)
+    children: dict[bytes, Segment] = field(default_factory=dict)
     result: Any = None
-    writes: "dict[Box, Slot]" = field(default_factory=dict)
+    writes: dict[Box, Slot] = field(default_factory=dict)
     late: int = 0
-    varying: "frozenset[Box]" = frozenset()
+    varying: frozenset[Box] = frozenset()
 
-    def in_time(self) -> "list[tuple[Step | Read, tuple[int, ...]]]":
+    def snapshot(self) -> Segment:
+        """Return a copy that later recordings leave as it is."""
+        children = {value: child.snapshot() for value, child in self.children.items()}
+        return replace(
+            self, steps=list(self.steps), children=children, writes=dict(self.writes)
+        )
+
+    def in_time(self) -> list[tuple[Step | Read, tuple[int, ...]]]:
         """Return the steps that are not late, with their drops."""
         pairs = list(zip(self.steps, self.drops, strict=True))
         return pairs[: len(pairs) - self.late]
 
-    def late_ones(self) -> "list[tuple[Step, tuple[int, ...]]]":
+    def late_ones(self) -> list[tuple[Step, tuple[int, ...]]]:
         """Return the late steps, with their drops."""
         pairs = list(zip(self.steps, self.drops, strict=True))[-self.late :]
         return [(s, drops) for s, drops in pairs if self.late and isinstance(s, Step)]

@@ -1,5 +1,7 @@
 """The recordings of a compiled function for one signature of its arguments."""
 
+from __future__ import annotations
+
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -8,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from burn.backend.arrays import ArrayBackend
 from burn.box import Parameter, replacements
 from burn.plan.executable import Executable, Plan
-from burn.plan.passes import Pass
 from burn.plan.plan_ir import Lifted, Segment, Slot, boxes_read, grow
 from burn.plan.pytree import mapped
 from burn.plan.recorder import RecordedValue, Recorder, UnplannableError
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:
+    from burn.plan.passes import Pass
     from burn.plan.profile import Profiler
 
 #: The types of Python arguments and results that a plan takes as they are.
@@ -26,7 +28,7 @@ class Recordings:
     them.
     """
 
-    def __init__(self, device: ArrayBackend, options: "Options") -> None:
+    def __init__(self, device: ArrayBackend, options: Options) -> None:
         self.device, self._options = device, options
         self.root = Segment()
         self.executable: Executable | None = None
@@ -102,7 +104,7 @@ class Options(NamedTuple):
     lowering: tuple[Pass, ...]
     is_observed: bool
     generated: bool | None
-    profiler: "Profiler | None"
+    profiler: Profiler | None
     is_replayed: bool
 
 

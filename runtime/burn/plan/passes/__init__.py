@@ -33,19 +33,9 @@ from burn.plan.passes.graph import FLOAT32, Graph, Inputs, Steps
 from burn.plan.passes.layout.channels import permute_flattened_weights
 from burn.plan.passes.layout.transposed import transpose_factors
 from burn.plan.passes.places import with_own_places
-from burn.plan.passes.precision.bfloat16 import BFLOAT16, narrowed
-from burn.plan.passes.precision.integers import (
-    LAYERS,
-    of_integers,
-    quantized_early,
-    to_the_end,
-    with_activations,
-    with_floats,
-    with_sums,
-)
 from burn.plan.passes.slices.slicing import hoist_slices
 from burn.plan.passes.updates import sink_updates
-from burn.plan.plan_ir import Segment, Step, find_drops
+from burn.plan.plan_ir import Segment, find_drops
 
 Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 
@@ -73,21 +63,6 @@ PASSES: tuple[Pass, ...] = (
 #: Passes after precision lowering: fusion of the remaining NumPy operations.
 LAST: tuple[Pass, ...] = (in_chains, update_selected_rows, fuse_pairs)
 
-#: The passes that lower the precision, by its name.
-PRECISIONS: dict[str, tuple[Pass, ...]] = {
-    "float32": (),
-    "bf16": (narrowed,),
-    "int8": (
-        *(of_integers, with_sums, with_activations, quantized_early, quantized_early),
-        of_integers,
-        *(to_the_end, with_floats, without_dead),
-    ),
-}
-
-#: The precisions for plans that set boxes. int8 is excluded: its calibration runs a
-#: function several times, and boxes would change between these runs.
-OF_UPDATES = frozenset({"float32", "bf16"})
-
 
 def run_passes(
     root: Segment,
@@ -110,14 +85,6 @@ def run_passes(
     plan = sink_updates(plan)
     find_drops(plan)
     return plan
-
-
-def is_lowered(segment: Segment) -> bool:
-    """Return whether a plan contains a step of less than float32 precision."""
-    steps = (step for step in segment.steps if isinstance(step, Step))
-    return any(
-        BFLOAT16 in step.dtypes or step.primitive in LAYERS.values() for step in steps
-    ) or any(map(is_lowered, segment.children.values()))
 
 
 def _passed(each: Pass, segment: Segment, graph: Graph) -> Segment:

@@ -45,14 +45,22 @@ def test_equal(op: Callable[..., Any], shape: Any, data: st.DataObject) -> None:
     shape=shapes,
     low=st.sampled_from([None, 0, -1.0, 0.5, -np.inf]),
     high=st.sampled_from([None, 0, 6.0, -0.25, np.inf]),
+    most=st.sampled_from([0, 999]),
     data=st.data(),
 )
-def test_clip(shape: Any, low: Any, high: Any, data: st.DataObject) -> None:
+def test_clip(shape: Any, low: Any, high: Any, most: int, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(shape))))
     x = laid_out(data.draw(st.sampled_from([normal, special]))(*shape, seed=2), order)
     if low is None is high:
         return
-    actual, expected = both(ops.clip, x, low=low, high=high)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(elementwise, "CLIPPING", most)
+        if most and low is not None is not high:
+            with engine.whatever_size():
+                actual = ops.clip(burn.from_numpy(x), low, high).numpy()
+            expected = ops.clip.kernel(x, low, high)
+        else:
+            actual, expected = both(ops.clip, x, low=low, high=high)
     np.testing.assert_array_equal(actual, expected)
 
 

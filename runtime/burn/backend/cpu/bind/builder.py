@@ -303,7 +303,7 @@ class Builder:
     def _noted(self, step: Step, kernel: Any, args: list[Any]) -> list[Array] | None:
         """Return the results of a kernel that reports all its calls, or None."""
         if self._session is None and not self._gradients:
-            from burn.backend.cpu.blas.convolution import KERNELS
+            from burn.backend.cpu.blas import KERNELS
 
             kernel = KERNELS.get(step.primitive, step.primitive.kernel)
         if kernel is step.primitive.kernel:

@@ -1,101 +1,74 @@
-"""Executables of plans on the CPU: optimized programs of prepared calls."""
+"""Executables of plans on the CPU, which are optimized at their first run.
 
+The call that records a plan has its result already: passes and the binder are imported,
+and run, when the plan is used a second time.
+"""
+
+import threading
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from burn.backend.cpu.bind.finite import NotFiniteError
-from burn.backend.cpu.bind.program import Program
-from burn.backend.cpu.device import Cpu
-from burn.backend.cpu.jit.policy import KernelPolicy, has_compiler
-from burn.backend.cpu.onednn.binding.engine import current, drop_packed, no_gain
-from burn.plan import passes
+from burn.backend.cpu.onednn.binding.engine import no_gain
 from burn.plan.executable import Executable, Plan
-from burn.plan.passes import Pass, is_lowered, run_passes
-from burn.plan.passes.fusion.cells import as_cells
-from burn.plan.passes.fusion.chains import in_chains
-from burn.plan.passes.places import with_own_places
-from burn.plan.plan_ir import boxes_read
-from burn.plan.replay import Replay
-from burn.tensor import innermost
 
-
-def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
-    """Return the passes for a plan on the CPU, in order.
-
-    NumPy's recurrent layers are not faster than their equations. Chains are left to
-    generated kernels if all of them are compiled or oneDNN is not there, except in
-    plans that set boxes, where table updates are matched in them.
-    """
-    left_out: list[Pass] = []
-    policy = kernel_policy(plan)
-    if current() is None:
-        left_out.append(as_cells)
-    is_chaining = policy is KernelPolicy.PROFITABLE and current() is not None
-    if policy.is_generating and not is_chaining and not plan.sets_boxes:
-        left_out.append(in_chains)
-    lowering = plan.lowering if plan.can_lower else ()
-    every = (*passes.PASSES, *lowering, *passes.LAST)
-    return tuple(each for each in every if each not in left_out)
-
-
-def kernel_policy(plan: Plan) -> KernelPolicy:
-    """Return which NumPy calls of a plan become generated kernels.
-
-    Without an option of the user, plans with gradients have none: their forward values
-    are bitwise those of eager calls.
-    """
-    if plan.generated is not None:
-        return KernelPolicy.ALL if plan.generated else KernelPolicy.NONE
-    if plan.has_gradients or not has_compiler():
-        return KernelPolicy.NONE
-    return KernelPolicy.PROFITABLE
+if TYPE_CHECKING:
+    from burn.backend.cpu.bind.optimization import OptimizedPlan
+    from burn.backend.cpu.bind.program import Program
 
 
 class CpuExecutable(Executable):
-    """A program for finite numbers, with a fallback to the recorded plan."""
+    """A program of prepared calls, with a fallback to the recorded plan."""
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+        # Later recordings of the function grow the tree of the first one.
+        self.plan = replace(plan, root=plan.root.snapshot())
         self.is_lowered = bool(plan.lowering) and plan.can_lower
-        root = run_passes(plan.root, plan.inputs, cpu_passes(plan))
-        if self.is_lowered:  # the recording packed what is of no use after it
-            for box in boxes_read(plan.root):
-                drop_packed(innermost(box.held()).data)
-        self.program: Program | None = None
-        if not plan.is_observed:
-            options = (kernel_policy(plan), plan.has_gradients, plan.profiler)
-            self.program = Program(root, *options)
-        if plan.profiler is not None:
-            plan.profiler.trace_origins(with_own_places(plan.root), root)
-        recorded = root if plan.is_observed else plan.root
-        self._replay = Replay(
-            replace(plan, root=recorded, lowering=(), generated=False), Cpu()
-        )
+        self._lock = threading.Lock()
+        self._optimized: OptimizedPlan | None = None
         self._notes: list[str] = []
         if not plan.can_lower:
             self._notes.append(f"{plan.precision} is not used: it sets boxes")
-        elif plan.lowering and not plan.is_observed and not is_lowered(root):
-            why = "it has no layer for it, or none with scales"
-            self._notes.append(f"{plan.precision} is not used: {why}")
 
     @property
     def notes(self) -> list[str]:
-        idle = None if self.plan.is_observed else no_gain(self.plan.precision)
-        return self._notes if idle is None else [*self._notes, idle]
+        plan, notes = self.plan, [*self._notes]
+        if plan.is_observed:
+            return notes
+        if self.is_lowered and not self.optimized().has_lower_precision:
+            why = "it has no layer for it, or none with scales"
+            notes.append(f"{plan.precision} is not used: {why}")
+        idle = no_gain(plan.precision)
+        return notes if idle is None else [*notes, idle]
+
+    @property
+    def program(self) -> "Program | None":
+        """The program of the optimized plan."""
+        return self.optimized().program
+
+    def optimized(self) -> "OptimizedPlan":
+        """Return the plan after its passes, which run once."""
+        with self._lock:
+            if self._optimized is None:
+                from burn.backend.cpu.bind.optimization import OptimizedPlan
+
+                self._optimized = OptimizedPlan(self.plan)
+            return self._optimized
 
     def run(self, inputs: list[Any]) -> Any:
-        program = self.program
+        optimized = self._optimized or self.optimized()
+        program = optimized.program
         if program is not None:
             try:
                 return program.run(inputs)
             except NotFiniteError:
-                pass  # the plan as it was recorded is right for all numbers
-        return self._replay.run(inputs)
+                pass
+        return optimized.replay.run(inputs)
 
     def release_memory(self) -> None:
-        if self.program is not None:
-            self.program.release_memory()
+        if self._optimized is not None and self._optimized.program is not None:
+            self._optimized.program.release_memory()
 
     def allocate_in_each_run(self, reason: str) -> None:
-        self.program = None
+        self.optimized().program = None
         self._notes.append(f"a plan runs without memory of its own: {reason}")

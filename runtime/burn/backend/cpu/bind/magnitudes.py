@@ -25,6 +25,7 @@ from burn.backend.cpu.bind.finite import NotFiniteError
 from burn.ops.bounds import INTEGERS
 from burn.ops.fused import batch_norm_then
 from burn.ops.norm import batch_norm
+from burn.ops.shape import concat
 from burn.ops.support import Array
 from burn.plan.plan_ir import Slot, Step, slots_in
 from burn.tensor import Tensor
@@ -129,18 +130,24 @@ class Magnitudes:
         self._values, self._constants = values, constants
         self._known: dict[int, float] = {}
         self._normed: dict[int, _Normed] = {}
+        # The operands of concatenations, by the place of the result.
+        self._joined: dict[int, tuple[int, ...]] = {}
         self._row_sums: dict[int | None, float] = {}
 
     def branched(self, values: dict[int, Array], constants: set[int]) -> "Magnitudes":
         """Return the bounds for a branch that continues from the current state."""
         other = Magnitudes(values, constants)
         other._known, other._normed = dict(self._known), dict(self._normed)
+        other._joined = dict(self._joined)
         return other
 
     def set(self, slot: int, bound: float, maker: Step | None = None) -> None:
         """Set the bound and the producer of ``slot``."""
         self._known[slot] = bound
-        if maker is not None and maker.primitive in _NORMS and isfinite(bound):
+        if maker is not None and maker.primitive is concat:
+            if all(type(part) is Slot for part in maker.args[0]):
+                self._joined[slot] = tuple(part.place for part in maker.args[0])
+        elif maker is not None and maker.primitive in _NORMS and isfinite(bound):
             source = maker.args[0].place
             before = self._known[source]
             least, more = (self._with(source, value, maker) for value in (0.0, 1.0))
@@ -222,19 +229,17 @@ class Magnitudes:
     ) -> list[tuple[int, float]] | None:
         before, limits = dict(self._known), []
         for result in slots_in([step.args[index] for index in operands]):
-            slot = self._checked_for(result)
-            array = self._values[slot]
-            if slot in self._constants or not dtypes.is_float(array.dtype):
-                continue
-            limit = limit_for(array)
-            if limit > LARGEST:
-                raise NotFiniteError
-            if limit < self._known.get(slot, inf):
-                self._known[slot] = limit
-                limits.append((slot, limit))
-            if slot != result:
-                _, scale, shift = self._normed[result]
-                self._known[result] = self._known[slot] * scale + shift
+            for slot in self._checked_for(result):
+                array = self._values[slot]
+                if slot in self._constants or not dtypes.is_float(array.dtype):
+                    continue
+                limit = limit_for(array)
+                if limit > LARGEST:
+                    raise NotFiniteError
+                if limit < self._known.get(slot, inf):
+                    self._known[slot] = limit
+                    limits.append((slot, limit))
+            self._follow(result)
         if not is_safe(step, self):
             self._known = before
             if step.primitive in PRODUCTS:  # by weights that are not as recorded
@@ -242,17 +247,26 @@ class Magnitudes:
             return None
         return limits
 
-    def _checked_for(self, slot: int) -> int:
-        """Return the place whose limit is checked on behalf of ``slot``.
+    def _checked_for(self, slot: int) -> tuple[int, ...]:
+        """Return the places whose limits are checked on behalf of ``slot``.
 
-        Results of a norm share one limit on its operand.
+        Results of a norm share one limit on its operand. Operands of a concatenation,
+        most of which others read as well, are checked rather than copies of them.
         """
-        normed = self._normed.get(slot)
-        return (
-            slot
-            if normed is None or normed.source not in self._values
-            else normed.source
-        )
+        normed, parts = self._normed.get(slot), self._joined.get(slot, ())
+        sources = (normed.source,) if normed is not None else parts
+        is_there = sources and all(source in self._values for source in sources)
+        return sources if is_there else (slot,)
+
+    def _follow(self, slot: int) -> None:
+        """Set the bound of ``slot`` by those of the places that were checked for it."""
+        sources = self._checked_for(slot)
+        if sources == (slot,):
+            return
+        self._known[slot] = max(self.bound(Slot(source)) for source in sources)
+        if slot in self._normed:
+            _, scale, shift = self._normed[slot]
+            self._known[slot] = self._known[slot] * scale + shift
 
 
 def check_within(array: Array, limit: float) -> Callable[[], None]:

@@ -10,13 +10,16 @@ from burn.backend.cpu.bind.calls import StepCall
 from burn.backend.cpu.bind.finite import expect_numbers
 from burn.backend.cpu.bind.magnitudes import expect_few_within, expect_within
 from burn.backend.cpu.bind.numpy_capture import assign, item, take_rows
+from burn.backend.cpu.blas.generated_convolution import convolve
 from burn.backend.cpu.jit.batches import Batch
 from burn.backend.cpu.jit.casts import truncated
 from burn.backend.cpu.jit.checks import within
 from burn.backend.cpu.jit.distinct import distinct
 from burn.backend.cpu.jit.entries import GENERATED, Entry, Free, batches
+from burn.backend.cpu.jit.images.channel_scales import scaled_images
+from burn.backend.cpu.jit.images.convolution import convolved
 from burn.backend.cpu.jit.indexed import COMBINE, Place, gathered, scattered
-from burn.backend.cpu.jit.joining import Single, joined
+from burn.backend.cpu.jit.joining import Finders, Pair, Single, joined
 from burn.backend.cpu.jit.policy import KernelPolicy
 from burn.backend.cpu.jit.products import multiplied
 from burn.backend.cpu.jit.sampled import sampled
@@ -25,6 +28,8 @@ from burn.backend.cpu.jit.selection import LEAST_TOGETHER
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.jit.suppression import generated_kernel, suppressed
 from burn.backend.cpu.jit.taking import taken
+from burn.backend.cpu.onednn.binding.memory import address
+from burn.backend.cpu.onednn.kernels.norms.generated_scales import scale_channels
 from burn.ops.support import Array
 
 #: Nanoseconds that a call of machine code takes from Python.
@@ -33,6 +38,11 @@ _CALL = 450
 _CHECK, _COPY, _INDEX, _SEARCH, _PRODUCT = 1_000, 600, 1_300, 2_000, 1_300
 #: Nanoseconds of a check of one element: NumPy finds two extremes.
 _CHECKED = 0.1
+#: Nanoseconds of a product and a sum of a convolution by NumPy.
+_MULTIPLIED = 0.02
+#: Nanoseconds of a batch norm by NumPy without elements, of an element, and of its copy
+#: by a concatenation.
+_CHANGE, _SCALED, _COPIED = 2_000, 0.5, 0.25
 _STEPS = {"gather_sum": 20_000, "nonzero": 5_000, "unique": 20_000}
 _STEPS["non_max_suppression"] = 40_000
 
@@ -44,7 +54,8 @@ def as_machine_code(
 
     The second result must live as long as the calls.
     """
-    entries, owned = joined(entries, frees, policy, single)
+    entries = _checks_ahead(entries)
+    entries, owned = joined(entries, frees, policy, Finders(single, pair))
     return list(map(_with_generated_kernel, entries)), owned
 
 
@@ -58,6 +69,47 @@ def single(call: Callable[[], Any]) -> Single | None:
     else:
         return None
     return None if kernel is None else Single(kernel, time)
+
+
+def _checks_ahead(entries: list[Entry]) -> list[Entry]:
+    """Return the calls, with checks of values ahead of concatenations of others.
+
+    A batch norm follows directly on the concatenation of its operand then.
+    """
+    ordered: list[Entry] = []
+    for entry in entries:
+        position, call = len(ordered), entry.call
+        check = _of_check(call.func, call.args) if type(call) is partial else None
+        if check is not None:
+            while position and _joins_others(ordered[position - 1].call, check[0]):
+                position -= 1
+        ordered.insert(position, entry)
+    return ordered
+
+
+def _joins_others(call: Callable[[], Any], array: Array) -> bool:
+    """Return whether a call concatenates, to other memory than that of ``array``."""
+    if type(call) is not partial or call.func is not np.concatenate:
+        return False
+    out = call.keywords.get("out")
+    return out is not None and not np.may_share_memory(out, array)
+
+
+def pair(one: Callable[[], Any], other: Callable[[], Any]) -> Pair | None:
+    """Return the kernel of a concatenation of channels and the batch norm behind it."""
+    if type(one) is not partial or one.func is not np.concatenate:
+        return None
+    if type(other) is not partial or other.func is not scale_channels:
+        return None
+    axis = one.args[1] if len(one.args) > 1 else one.keywords.get("axis", 0)
+    joint, (x, scale, shift, out, has_relu) = one.keywords.get("out"), other.args
+    if axis != 1 or joint is None or address(joint) != address(x):
+        return None
+    kernel = scaled_images(list(one.args[0]), scale, shift, out, has_relu)
+    if kernel is None:
+        return None
+    time = _CHANGE + int((_COPIED + _SCALED) * x.size)
+    return Pair(Single(kernel, time), None if address(out) == address(x) else joint)
 
 
 def _with_generated_kernel(entry: Entry) -> Entry:
@@ -89,17 +141,20 @@ def _of_step(call: StepCall) -> Kernel | None:
 
 
 def _of_function(function: Any, args: Any, named: Any) -> tuple[Kernel | None, int]:
-    if function is expect_few_within:
-        source, memory, _, _, limit, _ = args
-        return _checked(memory if source is None else source, limit)
-    if function is expect_within:
-        return _checked(args[0], args[1])
-    if function is expect_numbers:
-        return _checked(args[0], np.inf)
+    check = _of_check(function, args)
+    if check is not None:
+        return _checked(*check)
     if function is np.copyto and named.keys() <= {"casting"}:
         return truncated(*args), _COPY
     if function is np.matmul and named.keys() == {"out"}:
         return multiplied(args[0], args[1], named["out"]), _PRODUCT
+    if function is scale_channels:
+        kernel = scaled_images([args[0]], *args[1:])
+        return kernel, _CHANGE + int(_SCALED * args[0].size)
+    if function is convolve:
+        image, _, _, _, out, wins, _ = args
+        work = out.size * image.shape[-1] * wins.taps
+        return convolved(*args), _PRODUCT + int(_MULTIPLIED * work)
     if function is take_rows:
         source, indices, axis, target = args
         return taken(source, indices, axis, target), _INDEX
@@ -111,6 +166,17 @@ def _of_function(function: Any, args: Any, named: Any) -> tuple[Kernel | None, i
     if isinstance(owner, np.ufunc) and function.__name__ == "at":
         return _combined(owner.__name__, *args), _INDEX
     return None, 0
+
+
+def _of_check(function: Any, args: Any) -> tuple[Array, float] | None:
+    """Return the array and the limit of a check of magnitudes, None if it is none."""
+    if function is expect_few_within:
+        source, memory, _, _, limit, _ = args
+        return memory if source is None else source, limit
+    if function is expect_within:
+        array, limit = args
+        return array, limit
+    return (args[0], np.inf) if function is expect_numbers else None
 
 
 def _checked(array: Array, limit: float) -> tuple[Kernel | None, int]:

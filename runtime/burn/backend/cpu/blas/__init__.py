@@ -1,1 +1,8 @@
-"""Kernels for CPU plans without oneDNN: BLAS and NumPy on cache-sized tiles."""
+"""Kernels for CPU plans without oneDNN: BLAS and NumPy on cache-sized tiles, and calls
+that become generated kernels.
+"""
+
+from burn.backend.cpu.blas import linear
+from burn.backend.cpu.blas.convolution import KERNELS
+
+__all__ = ["KERNELS", "linear"]

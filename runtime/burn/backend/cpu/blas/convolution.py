@@ -12,6 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from burn.backend.cpu.blas.generated_convolution import (
+    ending_of,
+    generated,
+    is_generated,
+)
 from burn.backend.cpu.onednn.binding.capture import Notes, do, noting
 from burn.ops.conv import conv as conv_op
 from burn.ops.depthwise import channel_taps, depthwise, depthwise_into
@@ -144,12 +149,36 @@ def _planned(x: Array, weight: Array, end: _End, static: Any) -> Array | None:
     last = _channels_last(x)
     if is_depthwise:
         out = _depthwise(notes, last, weight, wins, end)
+    elif weight.ndim <= 4 and is_generated(notes, weight, end.bias):
+        out = _in_one_call(notes, last, weight, wins, end)
     elif _is_folded(x, wins):
         out = _folded(notes, last, weight, wins, end)
     else:
         covered = _covered(notes, last, wins, strided=True)
         out = _dense(notes, covered, _matrix(notes, weight), wins, end)
     return out.transpose(0, out.ndim - 1, *range(1, out.ndim - 1))
+
+
+def _in_one_call(
+    notes: Notes, x: Array, weight: Array, wins: Windows, end: _End
+) -> Array:
+    covered = _covered(notes, x, wins, strided=True)
+    if covered.strides[-1] != covered.itemsize and covered.shape[-1] > 1:
+        memory = notes.empty(covered.shape, covered.dtype)
+        notes.assign(memory, covered)
+        covered = memory
+    adds, limits, rest = ending_of(end.after)
+    residual = end.residual if adds else None
+    out = generated(notes, covered, weight, end.bias, residual, wins, limits)
+    finish(out, None, end.residual, rest)
+    return out
+
+
+def finish(
+    out: Array, bias: Array | None, residual: Array | None, after: After
+) -> None:
+    """Apply an epilogue to a channels-last result, now and in each run."""
+    _End(bias, residual, after).finish(out, ...)
 
 
 def _channels_last(x: Array) -> Array:

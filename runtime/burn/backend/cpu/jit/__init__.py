@@ -9,5 +9,6 @@ the object code on disk.
 ``casts``, ``indexed``, ``sampled``, ``products``, ``searches``, ``distinct`` and
 ``suppression`` with ``candidates``. ``selection`` estimates what pays, ``joining``
 replaces the calls, and ``batches`` makes consecutive ones, with those of oneDNN, one
-call from Python.
+call from Python. ``images`` has kernels of channels-last images: convolutions where
+oneDNN is not there, and batch norms. ``pool`` has the threads where oneDNN's are not.
 """

@@ -1,7 +1,7 @@
 """Boxes in the order of their scores as machine code, for non-maximum suppression."""
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,8 @@ from burn.backend.cpu.jit.native import INT64, FunctionWriter
 
 #: Each box is compared with all others: of more, sorting takes less time.
 MOST_COMPARED = 128
-#: The words that the source reads: six arrays, three extents, strides of two arrays.
-PREPARED_WORDS = 15
+#: The words that the source reads: eight arrays, three extents, strides of two arrays.
+PREPARED_WORDS = 17
 
 
 @cache
@@ -19,12 +19,14 @@ def prepared_source(
     kinds: tuple[np.dtype[Any], np.dtype[Any]], is_centered: bool, has_threshold: bool
 ) -> str:
     """Return the source of the sides of boxes [N, B, 4], the boxes of each class by
-    score [N, K, B], and the number of candidates [N, K].
+    score [N, K, B], and the number of candidates [N, K]. Two more arrays [B] are for
+    the candidates of one class and their scores.
 
     ``kinds`` are the dtypes of boxes and scores.
     """
     to = FunctionWriter()
     boxes, scores, least, sides, orders, counts = (to.word("ptr") for _ in range(6))
+    candidates = _Candidates(to.word("ptr"), to.word("ptr"))
     images, classes, count = to.words(3)
     of_box, of_score = to.words(3), to.words(3)
     kind, rating = kinds
@@ -45,7 +47,9 @@ def prepared_source(
             own = to.do(f"add i64 {to.do(f'mul i64 {image}, {classes}')}, {label}")
             order = to.at(orders, (to.do(f"mul i64 {own}, {count}"), "8"))
             limit = to.load(rating, least) if has_threshold else ""
-            found = _ranked(to, rating, (row, of_score[2], count), order, limit)
+            row_of = (row, of_score[2], count)
+            found = _taken(to, rating, row_of, candidates, limit)
+            _rank(to, rating, candidates, (order, found), is_number=has_threshold)
             to.store(INT64, found, to.at(counts, (own, "8")))
     return to.text()
 
@@ -70,47 +74,87 @@ def _centered(to: FunctionWriter, kind: np.dtype[Any], numbers: list[str]) -> li
     return corners
 
 
-def _ranked(
+class _Candidates(NamedTuple):
+    """Pointers to the numbers of boxes, and to their scores."""
+
+    numbers: str
+    scores: str
+
+
+def _taken(
     to: FunctionWriter,
     kind: np.dtype[Any],
     row: tuple[str, str, str],
-    order: str,
+    candidates: _Candidates,
     least: str,
 ) -> str:
-    """Emit the order of a class, and return the number of its candidates.
+    """Emit the list of the boxes of a class above ``least``, and return their number.
 
-    The rank of a candidate is how many come before it, where NaN come last.
+    Without ``least`` it has all boxes.
     """
     start, stride, count = row
-    total, rank = to.cell(INT64), to.cell(INT64)
+    total = to.cell(INT64)
     to.set(total, INT64, "0")
     with to.counting("0", count) as box:
-        mine = to.load(kind, to.at(start, (box, stride)))
-        to.set(rank, INT64, "0")
-        with to.counting("0", count) as other:
-            theirs = to.load(kind, to.at(start, (other, stride)))
-            comes = _comes_before(to, TYPES[kind], (theirs, other), (mine, box))
-            one = to.do(f"zext i1 {comes} to i64")
-            to.set(rank, INT64, to.do(f"add i64 {to.get(rank, INT64)}, {one}"))
-        # Those below the threshold have ranks after all candidates.
-        to.store(INT64, box, to.at(order, (to.get(rank, INT64), "8")))
-        taken = to.do(f"fcmp ogt {TYPES[kind]} {mine}, {least}") if least else "true"
+        score, place = to.load(kind, to.at(start, (box, stride))), to.get(total, INT64)
+        # Written in any case, and over again if the box is no candidate.
+        to.store(INT64, box, to.at(candidates.numbers, (place, "8")))
+        to.store(kind, score, to.at(candidates.scores, (place, str(kind.itemsize))))
+        taken = to.do(f"fcmp ogt {TYPES[kind]} {score}, {least}") if least else "true"
         one = to.do(f"zext i1 {taken} to i64")
-        to.set(total, INT64, to.do(f"add i64 {to.get(total, INT64)}, {one}"))
+        to.set(total, INT64, to.do(f"add i64 {place}, {one}"))
     return to.get(total, INT64)
 
 
+def _rank(
+    to: FunctionWriter,
+    kind: np.dtype[Any],
+    candidates: _Candidates,
+    result: tuple[str, str],
+    *,
+    is_number: bool,
+) -> None:
+    """Emit the candidates in the order of their scores.
+
+    The rank of one is how many come before it, where NaN come last. What is no
+    candidate may be written if there is none.
+    """
+    (order, count), size = result, str(kind.itemsize)
+    rank = to.cell(INT64)
+    with to.counting("0", count) as one:
+        mine = to.load(kind, to.at(candidates.scores, (one, size)))
+        to.set(rank, INT64, "0")
+        with to.counting("0", count) as other:
+            theirs = to.load(kind, to.at(candidates.scores, (other, size)))
+            pair = (theirs, other), (mine, one)
+            comes = _comes_before(to, TYPES[kind], *pair, is_number=is_number)
+            step = to.do(f"zext i1 {comes} to i64")
+            to.set(rank, INT64, to.do(f"add i64 {to.get(rank, INT64)}, {step}"))
+        number = to.load(INT64, to.at(candidates.numbers, (one, "8")))
+        to.store(INT64, number, to.at(order, (to.get(rank, INT64), "8")))
+
+
 def _comes_before(
-    to: FunctionWriter, kind: str, one: tuple[str, str], other: tuple[str, str]
+    to: FunctionWriter,
+    kind: str,
+    one: tuple[str, str],
+    other: tuple[str, str],
+    *,
+    is_number: bool,
 ) -> str:
-    """Return whether a score and its box come before others."""
+    """Return whether a score and its place come before others.
+
+    With ``is_number`` neither score is NaN.
+    """
     (a, first), (b, second) = one, other
-    is_number = to.do(f"fcmp ord {kind} {a}, {a}")
-    is_more = to.do(f"fcmp ugt {kind} {a}, {b}")
-    is_more = to.do(f"and i1 {is_more}, {is_number}")
+    is_more = to.do(f"fcmp ogt {kind} {a}, {b}")
     are_equal = to.do(f"fcmp oeq {kind} {a}, {b}")
-    is_nan, is_other = (to.do(f"fcmp uno {kind} {each}, {each}") for each in (a, b))
-    are_nan = to.do(f"and i1 {is_nan}, {is_other}")
-    are_equal = to.do(f"or i1 {are_equal}, {are_nan}")
+    if not is_number:
+        is_first_number = to.do(f"fcmp ord {kind} {a}, {a}")
+        is_nan, is_other = (to.do(f"fcmp uno {kind} {x}, {x}") for x in (a, b))
+        only_other = to.do(f"and i1 {is_first_number}, {is_other}")
+        is_more = to.do(f"or i1 {is_more}, {only_other}")
+        are_nan = to.do(f"and i1 {is_nan}, {is_other}")
+        are_equal = to.do(f"or i1 {are_equal}, {are_nan}")
     is_first = to.do(f"icmp ult i64 {first}, {second}")
     return to.do(f"or i1 {is_more}, {to.do(f'and i1 {are_equal}, {is_first}')}")

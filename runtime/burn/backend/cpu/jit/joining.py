@@ -1,7 +1,8 @@
 """Replacement of calls by generated kernels."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from burn.backend.cpu.jit.batches import native_primitive
@@ -20,6 +21,7 @@ from burn.backend.cpu.jit.selection import (
     saved_time,
 )
 from burn.backend.cpu.jit.source import Kernel, written
+from burn.ops.support import Array
 
 
 class Single(NamedTuple):
@@ -29,8 +31,23 @@ class Single(NamedTuple):
     time: float
 
 
-#: Finds the kernel of a call that is not part of a loop with others.
-Finder = Callable[[Callable[[], Any]], Single | None]
+class Pair(NamedTuple):
+    """The kernel of two calls, if nothing reads ``between`` after the second.
+
+    It is None if the second call overwrites it.
+    """
+
+    single: Single
+    between: Array | None
+
+
+class Finders(NamedTuple):
+    """Functions that find the kernel of a call that is not part of a loop with others,
+    and that of a call and the next one.
+    """
+
+    single: Callable[[Callable[[], Any]], Single | None]
+    pair: Callable[[Callable[[], Any], Callable[[], Any]], Pair | None]
 
 
 class _Call(NamedTuple):
@@ -51,16 +68,18 @@ class _Call(NamedTuple):
 
 
 def joined(
-    entries: list[Entry], frees: list[Free], policy: KernelPolicy, single: Finder
+    entries: list[Entry], frees: list[Free], policy: KernelPolicy, finders: Finders
 ) -> tuple[list[Entry], list[Any]]:
     """Return the calls, with those of NumPy replaced by generated kernels.
 
     The second result must live as long as the calls.
     """
-    calls = [_read(entry, single) for entry in entries]
+    calls = [_read(entry, finders) for entry in entries]
     if policy is KernelPolicy.PROFITABLE and not can_pay(call.time for call in calls):
         return entries, []
-    chosen = _candidates(calls, Frees(frees))
+    dead = Frees(frees)
+    pairs = dict(_pairs(entries, dead, finders))
+    chosen = _candidates(calls, dead, pairs)
     chosen = beside_others(chosen, [call.native is not None for call in calls])
     if policy is KernelPolicy.PROFITABLE:
         chosen = profitable(chosen)
@@ -87,11 +106,24 @@ def joined(
     return results + entries[position:], owned
 
 
-def _read(entry: Entry, single: Finder) -> _Call:
+def _read(entry: Entry, finders: Finders) -> _Call:
     if entry.alone is not None:
         return _Call(native=native_primitive(entry.call))
     operations = read(entry.call)
-    return _Call(operations, None if operations else single(entry.call))
+    return _Call(operations, None if operations else finders.single(entry.call))
+
+
+def _pairs(
+    entries: list[Entry], frees: Frees, finders: Finders
+) -> Iterator[tuple[int, Single]]:
+    """Yield the positions of calls that are one kernel with the next call."""
+    for position, (one, other) in enumerate(pairwise(entries)):
+        pair = finders.pair(one.call, other.call)
+        if pair is None:
+            continue
+        single, between = pair
+        if between is None or frees.are(between, position, position + 2):
+            yield position, single
 
 
 def _guarded(kernel: Callable[[], Any], calls: list[Callable[[], Any]]) -> None:
@@ -101,16 +133,19 @@ def _guarded(kernel: Callable[[], Any], calls: list[Callable[[], Any]]) -> None:
             call()
 
 
-def _candidates(calls: list[_Call], frees: Frees) -> list[Candidate]:
+def _candidates(
+    calls: list[_Call], frees: Frees, pairs: dict[int, Single]
+) -> list[Candidate]:
     """Return the longest kernels for consecutive calls, in order."""
     candidates: list[Candidate] = []
     position = 0
     while position < len(calls):
-        single = calls[position].single
+        single = pairs.get(position, calls[position].single)
         if single is not None:
             saved = saved_time(single.time, single.kernel)
-            candidates.append(Candidate(position, position + 1, single.kernel, saved))
-            position += 1
+            end = position + 1 + (position in pairs)
+            candidates.append(Candidate(position, end, single.kernel, saved))
+            position = end
             continue
         group, reads = _grown(calls, position, frees)
         kernel = _kernel(group, reads, frees) if reads else None

@@ -7,6 +7,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from burn.backend.cpu.jit.entries import Native
+from burn.backend.cpu.jit.pool import POOLED, shared_call, thread_count
 from burn.backend.cpu.jit.selection import SHARED
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.engine import loaded
@@ -15,17 +16,19 @@ from burn.digests import sha256
 
 #: Increased when passes or options of LLVM change, since cached code depends on them.
 REVISION = 2
-#: The functions of a source: all of its work, and the part of one thread.
-NAMES = ("whole", "shared")
+#: The functions of a source: all of its work, the part of one thread of OpenMP, and a
+#: range of parts, which not all have.
+NAMES = ("whole", "shared", "between")
 #: The extra that installs what this needs.
 EXTRA = "burn-runtime[jit]"
 
 
 class Code(NamedTuple):
-    """The addresses of the two functions of a kernel, while its engine lives."""
+    """The addresses of the functions of a kernel, while its engine lives."""
 
     whole: int
     shared: int
+    between: int | None = None
 
 
 class NativeCall(NamedTuple):
@@ -55,6 +58,8 @@ class Machine:
         self._target = llvm.Target.from_default_triple().create_target_machine(
             cpu=processor, features=features, opt=3, jit=True
         )
+        #: How many floats a register of the processor has.
+        self.floats = _floats(features.split(","))
         # Everything that the object code of a source depends on.
         self._configuration = repr(
             (REVISION, __version__, llvm.llvm_version_info)
@@ -91,6 +96,11 @@ class Machine:
         if threads > 1 and kernel.work >= SHARED:
             call = partial(self._share, code.shared, addressof(data), threads, 0)
             return NativeCall(call, None, (self._engine, data))
+        if session is None and code.between and kernel.work >= POOLED:
+            threads = min(thread_count(), kernel.parts)
+            if threads > 1:
+                where = (code.between, addressof(data), kernel.parts, threads)
+                return NativeCall(shared_call(*where), None, (self._engine, data))
         native = Native(code.whole, (addressof(data),))
         call = partial(_plain_function(code.whole), addressof(data))
         return NativeCall(call, native, (self._engine, data))
@@ -106,7 +116,8 @@ class Machine:
         file = self._llvm.object_file.ObjectFileRef.from_data(content)
         self._engine.add_object_file(file)
         self._engine.finalize_object()
-        addresses = (self._engine.get_function_address(f"{n}_{key}") for n in NAMES)
+        names = _names(text)
+        addresses = (self._engine.get_function_address(f"{n}_{key}") for n in names)
         return Code(*addresses)
 
     def _compile(self, text: str, key: str) -> bytes:
@@ -114,7 +125,7 @@ class Machine:
         llvm = self._llvm
         module = llvm.parse_assembly(text)
         module.verify()
-        for name in NAMES:
+        for name in _names(text):
             module.get_function(name).name = f"{name}_{key}"
         options = llvm.create_pipeline_tuning_options(speed_level=3)
         options.loop_vectorization = options.slp_vectorization = True
@@ -122,6 +133,16 @@ class Machine:
         builder.getModulePassManager().run(module, builder)
         code: bytes = self._target.emit_object(module)
         return code
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in NAMES if f" @{name}(ptr %data" in text]
+
+
+def _floats(features: list[str]) -> int:
+    if "+avx512f" in features:
+        return 16
+    return 8 if "+avx" in features else 4
 
 
 @cache

@@ -24,7 +24,7 @@ from burn.backend.cpu.jit.functions import (
 )
 from burn.backend.cpu.jit.groups import Group, LoopValue, Place, Store, overlap
 from burn.backend.cpu.jit.loops import Axis, UnwritableError, axes_of
-from burn.backend.cpu.jit.writer import LlvmWriter
+from burn.backend.cpu.jit.writer import ENTRIES, LlvmWriter
 
 #: So many floats are summed in single precision before the sum goes to a double.
 BLOCK = 4_096
@@ -349,43 +349,19 @@ def _reached(roots: Any) -> Iterator[LoopValue]:
             waiting += [(operand, False) for operand in value.operands]
 
 
-_TEXT = """\
+_TEXT = (
+    """\
 define internal void @part({params}i64 %low, i64 %high) noinline {{
 entry:
 {body}
   ret void
 }}
 
-define i32 @whole(ptr %data) {{
-{loads}
-  call void @part({given}i64 0, i64 %parts)
-  ret i32 0
-}}
-
-define void @shared(ptr %data) {{
-{loads}
-  %t = call i32 @omp_get_thread_num()
-  %n = call i32 @omp_get_num_threads()
-  %t1 = zext i32 %t to i64
-  %n1 = zext i32 %n to i64
-  %t2 = add i64 %t1, 1
-  %l = mul i64 %t1, %parts
-  %h = mul i64 %t2, %parts
-  %low = udiv i64 %l, %n1
-  %high = udiv i64 %h, %n1
-  %any = icmp ult i64 %low, %high
-  br i1 %any, label %do, label %done
-do:
-  call void @part({given}i64 %low, i64 %high)
-  br label %done
-done:
-  ret void
-}}
-
-declare i32 @omp_get_thread_num()
-declare i32 @omp_get_num_threads()
-
+"""
+    + ENTRIES
+    + """
 !0 = !{{!"llvm.loop.unroll.disable"}}
 !1 = !{{!"llvm.loop.vectorize.enable", i1 false}}
 {notes}
 """
+)

@@ -57,10 +57,7 @@ def suppressed(
     if threshold is not None and type(threshold) not in (int, float):
         return None
     (images, classes, count), limit = scores.shape, min(int(most), scores.shape[2])
-    is_read = boxes.flags.aligned and scores.flags.aligned and scores.size
-    if not is_read or count > MOST_COMPARED or limit <= 0 or not target.size:
-        return None
-    if not target.flags.c_contiguous:
+    if not _has_few(target, boxes, scores) or limit <= 0:
         return None
     sides = np.empty((images, count, 4), boxes.dtype)
     orders, counts = np.empty(scores.shape, np.int64), np.empty(scores.shape[:2], int)
@@ -68,7 +65,8 @@ def suppressed(
     rows = np.empty((images * classes * limit, 3), np.int64)
     least = np.array(0 if threshold is None else threshold, scores.dtype)
     numbers = (images, classes, count, *boxes.strides, *scores.strides)
-    prepared = (boxes, scores, least, sides, orders, counts)
+    candidates = (np.empty(count, np.int64), np.empty(count, scores.dtype))
+    prepared = (boxes, scores, least, sides, orders, counts, *candidates)
     selected = (sides, orders, counts, chosen, rows, np.array(overlap, sides.dtype))
     words = (
         *(*map(address, prepared), *numbers),
@@ -80,6 +78,13 @@ def suppressed(
     owned = (*prepared, *selected, target)
     work = 8 * scores.size * count
     return Kernel(text, (), words, work, 1, may_fail=True, owned=owned)
+
+
+def _has_few(target: Array, boxes: Array, scores: Array) -> bool:
+    """Return whether the source reads and writes these arrays, of few boxes."""
+    is_read = boxes.flags.aligned and scores.flags.aligned and scores.size > 0
+    is_written = target.flags.c_contiguous and target.size > 0
+    return bool(is_read and is_written and scores.shape[2] <= MOST_COMPARED)
 
 
 @cache

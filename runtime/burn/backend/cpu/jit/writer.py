@@ -79,3 +79,43 @@ class LlvmWriter:
         )
         self.lines.append(f"x{number}:")
         self._block = f"x{number}"
+
+
+#: The functions that are called. ``loads`` read what ``@part`` is ``given``, and the
+#: number of parts, from the data.
+ENTRIES = """\
+define i32 @whole(ptr %data) {{
+{loads}
+  call void @part({given}i64 0, i64 %parts)
+  ret i32 0
+}}
+
+define void @shared(ptr %data) {{
+{loads}
+  %t = call i32 @omp_get_thread_num()
+  %n = call i32 @omp_get_num_threads()
+  %t1 = zext i32 %t to i64
+  %n1 = zext i32 %n to i64
+  %t2 = add i64 %t1, 1
+  %l = mul i64 %t1, %parts
+  %h = mul i64 %t2, %parts
+  %low = udiv i64 %l, %n1
+  %high = udiv i64 %h, %n1
+  %any = icmp ult i64 %low, %high
+  br i1 %any, label %do, label %done
+do:
+  call void @part({given}i64 %low, i64 %high)
+  br label %done
+done:
+  ret void
+}}
+
+define void @between(ptr %data, i64 %low, i64 %high) {{
+{loads}
+  call void @part({given}i64 %low, i64 %high)
+  ret void
+}}
+
+declare i32 @omp_get_thread_num()
+declare i32 @omp_get_num_threads()
+"""

@@ -32,7 +32,7 @@ _THEN: dict[Any, Any] = {
     matmul_then: matmul_then,
 }
 #: Activations without parameters, by their names in ``after``.
-_PLAIN: dict[Any, str] = {
+PLAIN: dict[Any, str] = {
     activation.relu: "relu",
     activation.sigmoid: "sigmoid",
     activation.tanh: "tanh",
@@ -160,8 +160,8 @@ def _done(step: Step) -> tuple[Any, ...]:
 
 def after_of(step: Step, index: int, graph: Graph) -> tuple[Any, ...] | None:
     """Return ``step`` as an epilogue of the producer of its operand ``index``."""
-    if step.primitive in _PLAIN:
-        return (_PLAIN[step.primitive],)
+    if step.primitive in PLAIN:
+        return (PLAIN[step.primitive],)
     if step.primitive is activation.gelu:
         tanh = step.static.get("approximate") == "tanh"
         return ("gelu_tanh",) if tanh else ("gelu",)

@@ -12,6 +12,18 @@ from burn.backend.cpu.onednn.binding.engine import loaded
 EXTRA = "burn-runtime[threads]"
 
 
+class _Limit(threading.local):
+    count: int | None = None
+
+
+_LIMIT = _Limit()
+
+
+def limit_in_force() -> int | None:
+    """Return how many threads may compute for the calling thread, None if any may."""
+    return _LIMIT.count
+
+
 @contextmanager
 def limited_threads(count: int) -> Iterator[None]:
     """Let at most ``count`` threads compute for the calling thread.
@@ -24,7 +36,12 @@ def limited_threads(count: int) -> Iterator[None]:
         if session is not None:
             stack.enter_context(session.primitives.limited(count))
         stack.enter_context(blas_limits().limited(count))
-        yield
+        before = limit_in_force()
+        _LIMIT.count = count if before is None else min(count, before)
+        try:
+            yield
+        finally:
+            _LIMIT.count = before
 
 
 class BlasLimits:

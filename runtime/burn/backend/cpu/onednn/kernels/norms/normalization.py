@@ -49,6 +49,10 @@ from burn.backend.cpu.onednn.kernels.norms.channel_scales import (
     reads_few_sets,
     scale_and_shift,
 )
+from burn.backend.cpu.onednn.kernels.norms.generated_scales import (
+    are_scaled_apart,
+    scaled,
+)
 from burn.ops.attention import masked_softmax as masked_softmax_op
 from burn.ops.fused import batch_norm_then as batch_norm_then_op
 from burn.ops.layer_norm import layer_norm as layer_norm_op
@@ -186,8 +190,13 @@ def _normalized(
     kernel: _Line | None = session.primitives.get(key, make, x.size)
     if kernel is None:
         return None
+    has_relu = bool(also & FUSE_RELU)
+    if are_scaled_apart(x):
+        constants = scale_and_shift(parts, epsilon)
+        if constants is not None:
+            return scaled(x, *constants, has_relu)
     if reads_few_sets(x, kernel.implementation):
-        out = _scaled_image(session, x, parts, epsilon, bool(also & FUSE_RELU))
+        out = _scaled_image(session, x, parts, epsilon, has_relu)
         if out is not None:
             return out
     return kernel.run(x, *(part for part in parts if part is not None))

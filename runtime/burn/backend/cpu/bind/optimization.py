@@ -1,0 +1,91 @@
+"""Optimization of a recorded plan: its passes, and the program that runs it."""
+
+from dataclasses import replace
+
+from burn.backend.cpu.bind.program import Program
+from burn.backend.cpu.device import Cpu
+from burn.backend.cpu.jit.policy import KernelPolicy, has_compiler
+from burn.backend.cpu.onednn.binding.engine import current, drop_packed
+from burn.plan import passes
+from burn.plan.executable import Plan
+from burn.plan.passes import Pass, run_passes
+from burn.plan.passes.dead import without_dead
+from burn.plan.passes.fusion.cells import as_cells
+from burn.plan.passes.fusion.chains import in_chains
+from burn.plan.passes.fusion.concats import with_flat_concats
+from burn.plan.passes.fusion.endings_apart import with_endings_apart
+from burn.plan.passes.places import with_own_places
+from burn.plan.plan_ir import Segment, boxes_read
+from burn.plan.replay import Replay
+from burn.tensor import innermost
+
+
+class OptimizedPlan:
+    """A program for finite numbers, and the recorded plan for all others.
+
+    ``program`` is None if the plan is observed, or runs without memory of its own.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        root = run_passes(plan.root, plan.inputs, cpu_passes(plan))
+        if plan.lowering and plan.can_lower:
+            # The recording packed weights for kernels that the plan does not call.
+            for box in boxes_read(plan.root):
+                drop_packed(innermost(box.held()).data)
+        self.program: Program | None = None
+        if not plan.is_observed:
+            options = (kernel_policy(plan), plan.has_gradients, plan.profiler)
+            self.program = Program(root, *options)
+        if plan.profiler is not None:
+            plan.profiler.trace_origins(with_own_places(plan.root), root)
+        recorded = root if plan.is_observed else plan.root
+        #: The plan as it was recorded is right for all numbers.
+        self.replay = Replay(
+            replace(plan, root=recorded, lowering=(), generated=False), Cpu()
+        )
+        #: Whether a step has a lower precision than float32.
+        self.has_lower_precision = bool(plan.lowering) and _is_lowered(root)
+
+
+def _is_lowered(root: Segment) -> bool:
+    from burn.plan.passes.precision.lowerings import is_lowered
+
+    return is_lowered(root)
+
+
+def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
+    """Return the passes for a plan on the CPU, in order.
+
+    NumPy's recurrent layers are not faster than their equations. Chains are left to
+    generated kernels if all of them are compiled or oneDNN is not there, except in
+    plans that set boxes, where table updates are matched in them. Generated kernels of
+    batch norms concatenate, and without oneDNN those of layers compute no activations
+    but ReLU.
+    """
+    left_out: list[Pass] = []
+    policy = kernel_policy(plan)
+    if current() is None:
+        left_out.append(as_cells)
+    is_chaining = policy is KernelPolicy.PROFITABLE and current() is not None
+    if policy.is_generating and not is_chaining and not plan.sets_boxes:
+        left_out.append(in_chains)
+    lowering = plan.lowering if plan.can_lower else ()
+    every = (*passes.PASSES, *lowering, *passes.LAST)
+    if policy.is_generating:
+        every = (*every, with_flat_concats, without_dead)
+        if current() is None:
+            every = (*every, with_endings_apart)
+    return tuple(each for each in every if each not in left_out)
+
+
+def kernel_policy(plan: Plan) -> KernelPolicy:
+    """Return which NumPy calls of a plan become generated kernels.
+
+    Without an option of the user, plans with gradients have none: their forward values
+    are bitwise those of eager calls.
+    """
+    if plan.generated is not None:
+        return KernelPolicy.ALL if plan.generated else KernelPolicy.NONE
+    if plan.has_gradients or not has_compiler():
+        return KernelPolicy.NONE
+    return KernelPolicy.PROFITABLE
