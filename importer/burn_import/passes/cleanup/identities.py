@@ -210,13 +210,13 @@ def _neutral(
 
 
 def is_weight(name: str | None, graph: Graph) -> bool:
-    """Return whether a constant is a parameter with a key in PyTorch.
+    """Return whether a constant is, or was folded from, a parameter with a key.
 
     Unlisted buffers (``final_logits_bias``) are recognized by their names.
     """
     if name is None or name in graph.constants.literals:
         return False
-    if is_authored(graph, name):
+    if is_authored(graph, name) or is_learned(graph, name):
         return is_learned(graph, name)
     has_key = is_key(graph.producer, original(graph, name))
     return has_key and graph.constants[name].size > 1 and is_trained(graph, name)
