@@ -28,6 +28,7 @@ from burn_import.structure.stem_paths import stem_paths
 from burn_import.structure.unscoped_nodes import UnscopedNodes
 from burn_import.tracing.identifiers import identifier, snake
 from burn_ir.graph import Graph, Node, nested_nodes
+from burn_ir.ops.dropout import TrackedDropout
 
 #: PyTorch's names of nodes outside of all modules, in the ``forward`` of the model.
 _IN_MODEL = re.compile(r"/[A-Z][A-Za-z]*(_\d+)?")
@@ -114,9 +115,11 @@ class _Placing:
     def _count_repeated_layers_once(self) -> None:
         """Subtract repeated calls of a layer from its scope's crowd."""
         met = set()
+        self.first_calls = _first_dropouts(self.graph.nodes)
         for node in self.graph.nodes:
             weights = tuple(self.weights.get(id(node), {}).values())
-            if weights and (node.scope, weights) in met:
+            is_again = bool(weights) and (node.scope, weights) in met
+            if is_again or self.first_calls.get(id(node), node) is not node:
                 self.crowd[node.scope] -= 1
             met.add((node.scope, weights))
 
@@ -277,7 +280,8 @@ class _Placing:
     def _assign_path(self, node: Node, path: Path) -> None:
         """Assign ``path`` to ``node``, numbered if it is already in use."""
         # A layer without weights has its own state.
-        weights = tuple(self.weights[id(node)].values()) or (f"#{id(node)}",)
+        first = self.first_calls.get(id(node), node)
+        weights = tuple(self.weights[id(node)].values()) or (f"#{id(first)}",)
         for n in range(1, len(path)):
             if path[:n] in self.owners:  # a layer has no submodules
                 path = joined(path, n - 1)
@@ -373,3 +377,24 @@ class _Placing:
             {key: path[depth:] for key, path in layers.items()},
             {key: path[depth:] for key, path in scopes.items()},
         )
+
+
+def _first_dropouts(nodes: Iterable[Node]) -> dict[int, Node]:
+    """Map each dropout to the first call of its module.
+
+    Nothing else runs in the scope of such a module, and all calls are equal.
+    """
+    scopes: dict[Path, list[Node]] = {}
+    for node in nodes:
+        scopes.setdefault(node.scope, []).append(node)
+    return {
+        id(node): inside[0]
+        for scope, inside in scopes.items()
+        if scope and all(_are_equal_dropouts(node, inside[0]) for node in inside)
+        for node in inside
+    }
+
+
+def _are_equal_dropouts(a: Node, b: Node) -> bool:
+    is_dropout = isinstance(a.op, TrackedDropout) and isinstance(b.op, TrackedDropout)
+    return is_dropout and a.op == b.op

@@ -66,6 +66,8 @@ class Nodes(GraphBuilder):
 
     #: The padded sequences of packed data, by name.
     packed: dict[str, Packed] = field(default_factory=dict)
+    #: Whether dropout that the program does not apply is written too.
+    restores_dropout: bool = False
 
     def inner(self) -> Nodes:
         """Return a builder of a body: no nodes, the same names and constants."""

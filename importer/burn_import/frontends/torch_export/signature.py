@@ -45,8 +45,11 @@ class Program(Calls):
     ``stored`` provides its tensors.
     """
 
-    def __init__(self, content: Any, stored: Stored) -> None:
+    def __init__(
+        self, content: Any, stored: Stored, *, restores_dropout: bool = False
+    ) -> None:
         super().__init__()
+        self.restores_dropout = restores_dropout
         self.module = content["graph_module"]
         self.stored = stored
         #: Stored tensors by path: their names in the program and in the graph.
@@ -64,7 +67,7 @@ class Program(Calls):
                 them.
         """
         content = self.module["graph"]
-        frame = Frame(content, Nodes())
+        frame = Frame(content, Nodes(restores_dropout=self.restores_dropout))
         signature = self.module["signature"]
         inputs = self.inputs(frame, signature["input_specs"])
         names = self.output_names(frame, signature["output_specs"])

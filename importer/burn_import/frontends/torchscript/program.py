@@ -59,8 +59,9 @@ class Program:
     is whether operands did not fit their operators.
     """
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Archive, *, restores_dropout: bool = False) -> None:
         self.archive = archive
+        self.restores_dropout = restores_dropout
         self.code = Code(archive.files)
         self.forward: Function = self.code.method(archive.root.kind.path, "forward")
         self.parameters = self.forward.node.args.args[1:]
@@ -121,6 +122,7 @@ class Program:
         with counting_unnamed():
             machine = Statements(self.archive, self.code, varying)
             machine.modules.changed.update(attributes or {})
+            machine.writer.nodes.restores_dropout = self.restores_dropout
             machine.writer.budget = Budget(
                 self.archive.words, machine.modules.count, self.pool
             )

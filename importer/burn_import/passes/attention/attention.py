@@ -16,6 +16,7 @@ from burn_import.rewriting.graphs import common_scope, rename, with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import Attention
+from burn_ir.ops.dropout import TrackedDropout
 from burn_ir.ops.programs import AnyOf
 
 #: The most nodes between the two matrix products.
@@ -58,6 +59,7 @@ class _Rewriter:
         if not match.is_complete():
             return [node]
         self.aliases.update(match.operands.aliases)
+        self.flow.graph.constants.left_out_dropout |= match.dropout
         return self.nodes_of(match, node)
 
     def nodes_of(self, match: _Match, node: Node) -> list[Node]:
@@ -94,6 +96,8 @@ class _Match:
         #: Nodes that are removed because attention replaces them.
         self.inner: list[Node] = []
         self.size: Dim = 0
+        #: Ratios of restored dropout on the weights, which attention does not have.
+        self.dropout: set[float] = set()
         #: The number of nodes between a value and the first product.
         self.distances: dict[str, int] = {}
         self.product = last
@@ -111,7 +115,7 @@ class _Match:
 
     def before_softmax(self, name: str | None) -> str | None:
         """Return the operand of the softmax, skipping guards and casts."""
-        name = self.skip_narrowing_cast(name)
+        name = self.skip_narrowing_cast(self.skip_dropout(name))
         guard = self.flow.made_by(name, "Where")
         if guard is not None:
             name = self.skip_narrowing_cast(guard.inputs[2])
@@ -138,6 +142,17 @@ class _Match:
             return scores
         self.inner.append(inner)
         return inner.inputs[2]
+
+    def skip_dropout(self, name: str | None) -> str | None:
+        """Return the operand of restored dropout, else ``name``."""
+        node = self.flow.producers.get(name or "")
+        if node is None or not isinstance(node.op, TrackedDropout):
+            return name
+        if not node.op.restored:
+            return name
+        self.inner.append(node)
+        self.dropout.add(node.op.ratio)
+        return node.inputs[0]
 
     def skip_narrowing_cast(self, name: str | None) -> str | None:
         """Return the operand of a cast from float32 to a half type, else ``name``."""
