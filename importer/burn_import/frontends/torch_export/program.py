@@ -10,6 +10,7 @@ from typing import Any
 
 from burn.record.errors import shown
 from burn_import.frontends.checkpoints.element_types import ELEMENTS
+from burn_import.frontends.onnx.graphs import ROOT
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT64,
@@ -350,7 +351,10 @@ def _leaf(results: Sequence[Argument], name: str) -> str:
 
 
 def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the path of a call's module, and the classes along it."""
+    """Return the path of a call's module, and the classes along it.
+
+    The path of the outermost module is ``ROOT``; that of a call without a module is ().
+    """
     path: tuple[str, ...] = ()
     segments: list[tuple[tuple[str, ...], str]] = []
     for text, cls in scopes(metadata):
@@ -360,4 +364,4 @@ def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...
     for inner, cls in segments:
         if inner == path[: len(inner)]:
             classes[len(inner)] = cls
-    return path, tuple(classes[1:])
+    return path or ROOT * len(segments[:1]), tuple(classes[1:])
