@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from burn_import import load
+from burn_import.pipeline import import_model
 from burn_ir import InvalidModel
 from tests.importer.onnx_files import graph, model, saved, stored
 from tests.modules import Array, call, generate, onnxruntime_outputs
@@ -211,3 +212,39 @@ def test_both_ends_of_a_range_are_positional(tmp_path: Path) -> None:
     path = saved(tmp_path / "net.onnx", proto)
     module, _ = generate(path, tmp_path)
     assert "x + ops.arange(1, 201)" in module.read_text()
+
+
+@pytest.mark.parametrize("end", ["min", "max"])
+@pytest.mark.parametrize(
+    ("dtype", "limit"),
+    [
+        ("float16", "float16"),
+        ("float32", "float16"),
+        ("float32", "float32"),
+        ("float64", "float32"),
+        ("float64", "float64"),
+    ],
+)
+def test_limits_of_dtypes_are_named(
+    tmp_path: Path, dtype: str, limit: str, end: str
+) -> None:
+    low = np.array(getattr(np.finfo(limit), end), dtype)
+    proto = net(
+        [helper.make_node("Where", ["c", "x", "low"], ["y"])],
+        {"c": np.zeros(3, np.bool_), "x": np.zeros(3, dtype)},
+        low=low,
+    )
+    text = import_model(saved(tmp_path / "net.onnx", proto)).text
+    assert f"burn.finfo(burn.{limit}).{end}" in text
+    given = {
+        "c": np.array([True, False, True]),
+        "x": np.array([1, 2, 3], dtype),
+    }
+    agrees(tmp_path, proto, given)
+
+
+def test_an_integer_is_no_limit(tmp_path: Path) -> None:
+    node = helper.make_node("Where", ["c", "x", "low"], ["y"])
+    arrays = {"c": np.zeros(3, np.bool_), "x": np.zeros(3, np.int64)}
+    proto = net([node], arrays, low=np.array(-65504))
+    assert "-65504)" in import_model(saved(tmp_path / "net.onnx", proto)).text

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from burn import Tensor
-from burn.dtypes import DType
+from burn.dtypes import DType, bfloat16, float16, float32, float64, is_float, largest
 from burn_import.codegen.printing.burn_source import BurnSource
 from burn_import.tracing.expression import (
     ATOM,
@@ -30,6 +30,8 @@ from burn_ir.containers import SequenceType
 from burn_ir.dim import Poly
 from burn_ir.errors import UnsupportedModel
 
+#: Dtypes whose largest numbers are printed by name.
+LIMITED = (float16, bfloat16, float32, float64)
 #: Maximum strings of a tensor in source.
 STRING_LIMIT = 4096
 
@@ -164,10 +166,21 @@ class OperandRenderer(BurnSource):
             isinstance(item, list | tuple | Poly) for item in value
         ):
             return self.host(value)
+        dtype = _limited_dtype(value)
+        if dtype is not None:
+            return atom(self.limit(dtype, "max" if value > 0 else "min"))
         text = literal(value)
         if "math." in text:
             self.modules.add("math")
         return atom(text)
+
+
+def _limited_dtype(value: Any) -> DType | None:
+    """Return the dtype that has a float as its first or last finite number, or None."""
+    is_number = isinstance(value, np.generic) and is_float(value.dtype)
+    if not is_number and not isinstance(value, float):
+        return None
+    return next((one for one in LIMITED if abs(float(value)) == largest(one)), None)
 
 
 def _element(value: Any, source: Expression) -> str:
