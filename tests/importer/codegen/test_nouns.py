@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from burn_import.provenance.exporter_names import authored
+from tests.importer.looped import check
 from tests.importer.onnx_files import model, saved, stored
 from tests.modules import generate, import_file
 
@@ -257,3 +258,34 @@ def test_inputs_of_tensorflow_are_called_without_the_number_of_the_result(
     text = source(tmp_path, model(proto, 17))
     assert "def __call__(self, a: Tensor, b_1: Tensor) -> Tensor:" in text
     assert "a:0" in text  # the docstring has the name in the file
+
+
+#: The range of a computed length, compared with lengths: a mask for products.
+LENGTHS = """
+agraph (int64[n] lengths, float[n, m] x) => (float[n, k] y) {
+  zero = Constant <value_int: int = 0> ()
+  one = Constant <value_int: int = 1> ()
+  axis = Constant <value_ints: ints = [1]> ()
+  longest = ReduceMax <keepdims: int = 0> (lengths)
+  p = Range (zero, longest, one)
+  s = Shape (p)
+  count = Squeeze (s)
+  q = Range (zero, count, one)
+  wide = Unsqueeze (lengths, axis)
+  hidden = Less (q, wide)
+  cast_3 = Cast <to: int = 1> (hidden)
+  a = Exp (cast_3)
+  b = Mul (a, cast_3)
+  y = Sub (b, cast_3)
+}
+"""
+
+
+def test_a_condition_as_numbers_is_a_mask(tmp_path: Path) -> None:
+    given = {
+        "lengths": np.array([2, 3], np.int64),
+        "x": np.zeros((2, 3), np.float32),
+    }
+    source = check(tmp_path, LENGTHS, given)
+    assert "ops.exp(mask) * mask - mask" in source
+    assert "ops.arange(size)" in source and "ops.array" not in source

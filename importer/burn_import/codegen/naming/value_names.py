@@ -115,7 +115,9 @@ class _Finder:
         if position or not node.inputs:
             return ""
         if kind in MOVES | {"TopK"}:
-            return self.from_producer.get(node.inputs[0] or "", "")
+            noun = self.from_producer.get(node.inputs[0] or "", "")
+            is_float_mask = kind == "Cast" and self.is_mask(node.inputs[0])
+            return noun or ("mask" if is_float_mask and self.is_float(node) else "")
         return self.mixture(kind, node)
 
     def mixture(self, kind: str, node: Node) -> str:
@@ -237,6 +239,10 @@ class _Finder:
     def is_mask(self, name: str | None) -> bool:
         value_type = self.graph.types.get(name or "")
         return value_type is not None and value_type.dtype == bool_
+
+    def is_float(self, node: Node) -> bool:
+        value_type = self.graph.types.get(node.output)
+        return value_type is not None and is_float(value_type.dtype)
 
     def product(self, node: Node, noun: str) -> None:
         """Record operand nouns: scores are query @ key, results weights @ value."""
