@@ -53,6 +53,8 @@ class _Rewriter:
 
     def rewrite(self, node: Node) -> list[Node]:
         """Return ``node``, or the nodes that replace it."""
+        if isinstance(node.op, Attention):
+            return [_with_default_scale(node, self.flow)]
         if node.op.domain or node.op.onnx != "MatMul":
             return [node]
         match = _Match(self.conditions, node, self.masks)
@@ -340,12 +342,29 @@ class _Match:
     def scale_or_default(self) -> float | None:
         """Return the scale, None if it is the default 1 / sqrt(size)."""
         wide = self.flow.graph.types[self.last.output].dtype == float64
-        error = 1e-14 if wide else 4e-7
-        size = self.size if isinstance(self.size, int) else 0
-        if abs(self.operands.scale * size**0.5 - 1) < error:
-            return None
         scale = self.operands.scale
+        if _is_default_scale(scale, self.size, wide):
+            return None
         return scale if wide else float(str(np.float32(scale)))
 
 
+def _with_default_scale(node: Node, flow: Dataflow) -> Node:
+    """Return an ``Attention`` without a scale that is the default up to rounding."""
+    op, extents = node.op, flow.extents(node.inputs[0])
+    if not isinstance(op, Attention) or op.scale is None or len(extents) != _RANK:
+        return node
+    wide = flow.graph.types[node.output].dtype == float64
+    if not _is_default_scale(op.scale, extents[-1], wide):
+        return node
+    return replace(node, op=replace(op, scale=None))
+
+
+def _is_default_scale(scale: float, size: Dim, wide: bool) -> bool:
+    """Return whether ``scale`` is 1 / sqrt(size), up to the rounding of the dtype."""
+    error = 1e-14 if wide else 4e-7
+    return isinstance(size, int) and abs(scale * size**0.5 - 1) < error
+
+
+#: The rank of operands whose last axis is the size of a head.
+_RANK = 4
 _STEPS = ("Add", "Where", "Mul", "Div", "Cast")
