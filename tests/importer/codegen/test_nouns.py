@@ -24,7 +24,14 @@ SIZE = 4
     ["transpose", "view_3", "split_split_0", "cat_7", "add_12", "mul", "getitem_4"]
     + ["permute_1", "upsample_bilinear2d_3", "unsafe_split_1_split_2", "_to_copy"]
     + ["/m/layer.0/Add_2_output_0", "output_660", "onnx::Gemm_120", "12", "val_21"]
-    + ["sym_size_int_38", "t_12", "node_7", "model/dense/BiasAdd:0", "hidden_states.5"]
+    + [
+        "sym_size_int_38",
+        "t_12",
+        "node_7",
+        "model/dense/BiasAdd:0",
+        "hidden_states.5",
+        "truediv_1",
+    ]
     + ["native_batch_norm_legit_no_training_1", "scaled_dot_product_attention_2", "x"],
 )
 def test_what_exporters_make_up_is_no_name(name: str) -> None:
