@@ -296,3 +296,38 @@ def test_a_condition_as_numbers_is_a_mask(tmp_path: Path) -> None:
     source = check(tmp_path, LENGTHS, given)
     assert "ops.exp(mask) * mask - mask" in source
     assert "ops.arange(size)" in source and "ops.array" not in source
+
+
+#: Attention of rows of length 1: a query with two readers is still a query.
+COSINES = """
+agraph (float[3, 1, 2, 5, 4] x, float[2, 1, 1] s) => (float[1, 2, 5, 4] y) {
+  zero = Constant <value_int: int = 0> ()
+  one = Constant <value_int: int = 1> ()
+  two = Constant <value_int: int = 2> ()
+  axes = Constant <value_ints: ints = [-1]> ()
+  a = Gather (x, zero)
+  b = Gather (x, one)
+  c = Gather (x, two)
+  d = ReduceL2 (a, axes)
+  e = Div (a, d)
+  f = ReduceL2 (b, axes)
+  g = Div (b, f)
+  h = Exp (s)
+  i = Mul (e, h)
+  j = Transpose <perm = [0, 1, 3, 2]> (g)
+  k = MatMul (i, j)
+  l = Softmax (k)
+  y = MatMul (l, c)
+}
+"""
+
+
+def test_norms_and_scales_of_queries(tmp_path: Path) -> None:
+    given = {
+        "x": np.abs(RNG.normal(size=(3, 1, 2, 5, 4))).astype(np.float32),
+        "s": RNG.normal(size=(2, 1, 1)).astype(np.float32),
+    }
+    source = check(tmp_path, COSINES, given)
+    assert "query = x[0]" in source and "key = x[1]" in source
+    assert "query / ops.reduce_l2(query" in source
+    assert "query2" not in source and "piece" not in source
