@@ -49,7 +49,7 @@ def compile_graph(
     graph = simplified(graph, options)
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
     if options.dropout:
-        notes = (*notes, *dropout_notes(graph))
+        notes = (*notes, *dropout_notes(graph, notes))
     tree = module_tree(graph, options)
     inside = inside or ROOT * is_list(graph)
     if options.target == "torch":

@@ -10,6 +10,7 @@ import burn
 from burn import Autodiff, Cpu, nn
 from burn_import import load
 from burn_import.options import Options
+from burn_import.pipeline import import_model
 
 torch: Any = pytest.importorskip("torch")
 Module: Any = torch.nn.Module
@@ -112,3 +113,23 @@ def test_training_drops_as_often_as_the_module(tmp_path: Path, kind: str) -> Non
         "torch": float((original.train()(x) == 0).float().mean()),
     }
     assert all(abs(rate - 0.3) < 0.02 for rate in rates.values()), rates
+
+
+class Recurrent(Module):  # type: ignore[misc]
+    """A stack of recurrent layers with dropout between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = torch.nn.GRU(3, 4, 2, dropout=0.35)
+
+    def forward(self, x: Any) -> Any:
+        return self.layers(x)[0]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", ["pt2", "pt"])
+def test_dropout_between_recurrent_layers_is_noted(tmp_path: Path, kind: str) -> None:
+    path = saved(tmp_path, Recurrent().eval(), torch.randn(5, 2, 3), kind)
+    (note,) = import_model(path, Options(dropout=True)).notes
+    assert note.startswith("Dropout between the layers") and "p=0.35" in note
+    assert not import_model(path).notes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 
 from burn_ir.graph import Graph, Node, nested_nodes
@@ -21,8 +21,11 @@ def extra_notes(graph: Graph) -> tuple[str, ...]:
     )
 
 
-def dropout_notes(graph: Graph) -> tuple[str, ...]:
-    """Return notes on dropout that was to be restored and is not in the module."""
+def dropout_notes(graph: Graph, given: Collection[str]) -> tuple[str, ...]:
+    """Return notes on dropout that was to be restored and is not in the module.
+
+    ``given`` are the notes of the file's reader.
+    """
     ratios = sorted(map(shortest, graph.constants.left_out_dropout))
     if ratios:
         shown = ", ".join(map(str, ratios))
@@ -30,7 +33,8 @@ def dropout_notes(graph: Graph) -> tuple[str, ...]:
             f"Dropout of attention weights (p={shown}) is left out: ops.attention does "
             "not have it.",
         )
-    if any(isinstance(node.op, TrackedDropout) for node in _nodes(graph)):
+    is_restored = any(isinstance(node.op, TrackedDropout) for node in _nodes(graph))
+    if is_restored or any(note.startswith("Dropout ") for note in given):
         return ()
     return ("The file records no dropout to restore: its exporter removed it.",)
 

@@ -62,7 +62,7 @@ def _read(data: memoryview, limits: Limits, restores_dropout: bool) -> RawModel:
     program = Program(content, stored, restores_dropout=restores_dropout)
     graph = program.graph()
     notes = told_ranges(program.symbols, content.get("range_constraints"))
-    return RawModel(graph, _opsets(), _producer(content), notes)
+    return RawModel(graph, _opsets(), _producer(content), (*notes, *program.notes))
 
 
 def _opsets() -> dict[str, int]:

@@ -50,6 +50,8 @@ class Program(Calls):
     ) -> None:
         super().__init__()
         self.restores_dropout = restores_dropout
+        #: Sentences on what the graph leaves out.
+        self.notes: tuple[str, ...] = ()
         self.module = content["graph_module"]
         self.stored = stored
         #: Stored tensors by path: their names in the program and in the graph.
@@ -72,6 +74,7 @@ class Program(Calls):
         inputs = self.inputs(frame, signature["input_specs"])
         names = self.output_names(frame, signature["output_specs"])
         self.run(content, frame)
+        self.notes = frame.out.notes
         outputs = self.outputs(frame, signature["output_specs"], names)
         changed = self.changed(frame)
         states = {name: frame.out.constants.pop(name) for name in changed}

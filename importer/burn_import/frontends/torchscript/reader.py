@@ -51,7 +51,7 @@ def read(
         archive = Archive(map_file(path), limits)
         program = Program(archive, restores_dropout=restores_dropout)
         graph = _graph(archive, program, shapes or {})
-        return RawModel(graph, dict(OPSETS), "pytorch")
+        return RawModel(graph, dict(OPSETS), "pytorch", program.notes)
     except ModelError as error:
         raise error.in_file(path.name) from error
 
