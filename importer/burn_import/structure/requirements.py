@@ -36,7 +36,7 @@ def dropout_notes(graph: Graph, given: Collection[str]) -> tuple[str, ...]:
     is_restored = any(isinstance(node.op, TrackedDropout) for node in _nodes(graph))
     if is_restored or any(note.startswith("Dropout ") for note in given):
         return ()
-    return ("The file records no dropout to restore: its exporter removed it.",)
+    return ("The file records no dropout to restore.",)
 
 
 def _nodes(graph: Graph) -> Iterator[Node]:
