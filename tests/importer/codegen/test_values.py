@@ -1,5 +1,6 @@
 """Numbers and lists in source keep the dtype, rank and position of the value."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from burn_import import load
+from burn_import.options import Options
 from burn_import.pipeline import import_model
 from burn_ir import InvalidModel
 from tests.importer.onnx_files import graph, model, saved, stored
@@ -248,3 +250,23 @@ def test_an_integer_is_no_limit(tmp_path: Path) -> None:
     arrays = {"c": np.zeros(3, np.bool_), "x": np.zeros(3, np.int64)}
     proto = net([node], arrays, low=np.array(-65504))
     assert "-65504)" in import_model(saved(tmp_path / "net.onnx", proto)).text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (math.log(16), "math.log(16)"),
+        (math.sqrt(24), "math.sqrt(24)"),
+        (math.tau, "math.tau"),
+        (4.0, "4.0"),
+        (4.89898, "4.89898"),
+    ],
+)
+def test_functions_of_integers(tmp_path: Path, number: float, text: str) -> None:
+    node = helper.make_node("Mul", ["x", "n"], ["y"])
+    arrays = {"x": RNG.normal(size=5).astype(np.float32)}
+    proto = net([node], arrays, n=np.array(number, np.float32))
+    agrees(tmp_path, proto, arrays)
+    for target in ("burn", "torch"):
+        options = Options(target=target)
+        assert f"x * {text}\n" in import_model(tmp_path / "net.onnx", options).text

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,8 @@ from burn_ir.errors import UnsupportedModel
 
 #: Dtypes whose largest numbers are printed by name.
 LIMITED = (float16, bfloat16, float32, float64)
+#: Integers below this are recognized by their logarithm or root.
+MOST_ROOTED = 1025
 #: Maximum strings of a tensor in source.
 STRING_LIMIT = 4096
 
@@ -169,10 +173,26 @@ class OperandRenderer(BurnSource):
         dtype = _limited_dtype(value)
         if dtype is not None:
             return atom(self.limit(dtype, "max" if value > 0 else "min"))
-        text = literal(value)
+        text = _formula(value) or literal(value)
         if "math." in text:
             self.modules.add("math")
         return atom(text)
+
+
+def _formula(value: Any) -> str:
+    """Return the function of an integer that a float32 rounds, "" if there is none."""
+    return _formulas().get(float(value), "") if isinstance(value, np.float32) else ""
+
+
+@cache
+def _formulas() -> dict[float, str]:
+    """Return the source of logarithms and roots of integers, by their float32."""
+    texts = {float(np.float32(math.tau)): "math.tau"}
+    for number in range(2, MOST_ROOTED):
+        texts[float(np.float32(math.log(number)))] = f"math.log({number})"
+        if math.isqrt(number) ** 2 != number:
+            texts[float(np.float32(math.sqrt(number)))] = f"math.sqrt({number})"
+    return texts
 
 
 def _limited_dtype(value: Any) -> DType | None:
