@@ -19,7 +19,7 @@ from burn_import.structure.constant_roles import note_fills
 from burn_import.structure.folded_expressions import with_derivations
 from burn_import.structure.foreign_tensors import pass_tensors_down
 from burn_import.structure.literals import with_literals
-from burn_import.structure.requirements import extra_notes
+from burn_import.structure.requirements import dropout_notes, extra_notes
 from burn_import.structure.unused_weights import unread, unread_notes
 from burn_ir.graph import Graph
 
@@ -48,6 +48,8 @@ def compile_graph(
     """
     graph = simplified(graph, options)
     notes = (*notes, *folding_notes(graph), *unread_notes(graph), *extra_notes(graph))
+    if options.dropout:
+        notes = (*notes, *dropout_notes(graph, notes))
     tree = module_tree(graph, options)
     inside = inside or ROOT * is_list(graph)
     if options.target == "torch":

@@ -62,7 +62,8 @@ class Options:
     files that hold weights alone. ``target`` (of ``TARGETS``) is the library that
     the module is written for. ``standalone`` copies the used parts of the runtime
     into the module, which then needs only NumPy. ``embed`` writes the weights into
-    the module instead of a file beside it. Records larger than ``shard_size`` bytes
+    the module instead of a file beside it. ``dropout`` restores the dropout that a file
+    for inference records and does not apply. Records larger than ``shard_size`` bytes
     (5 GB) are written in files of at most this size; those of standalone modules and of
     PyTorch are one file.
     """
@@ -80,6 +81,7 @@ class Options:
     standalone: bool = False
     target: str = "burn"
     embed: bool = False
+    dropout: bool = False
     shard_size: int | None = None
 
     @property
@@ -114,6 +116,8 @@ class Options:
             wanted += (self.target,)
         if self.embed:
             wanted += ("embed",)
+        if self.dropout:
+            wanted += ("dropout",)
         if self.shard_size is not None:
             wanted += (self.shard_size,)
         if wanted == (None, False, None, [], (), ()):

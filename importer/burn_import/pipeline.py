@@ -166,9 +166,10 @@ def _read_model(path: Path, options: Options) -> tuple[RawModel | Checkpoint, st
     from burn_import.transform import check_applicable
     from burn_ir import RawModel
 
-    raw = read(path, options.hints, options.shapes)
+    given = partial(read, path, options.hints, options.shapes)
+    raw = given(restores_dropout=options.dropout)
     if isinstance(raw, RawModel) and load_operators_for(raw):
-        raw = read(path, options.hints, options.shapes)  # with inlined functions
+        raw = given(restores_dropout=options.dropout)  # with inlined functions
     kind = file_kind(path)
     check_applicable(kind, options)
     if kind is not FileKind.ONNX or not isinstance(raw, RawModel):

@@ -5,7 +5,7 @@ are stored as Python objects (``string`` is the object dtype), as in NumPy.
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -82,6 +82,26 @@ def step(dtype: DType) -> float:
 def largest(dtype: DType) -> float:
     """Return the largest finite number of a floating dtype."""
     return float(ml_dtypes.finfo(dtype).max)  # type: ignore[no-untyped-call]
+
+
+class FloatLimits(NamedTuple):
+    """The finite limits of a floating dtype, and its machine epsilon."""
+
+    min: float
+    max: float
+    eps: float
+
+
+def finfo(dtype: DType) -> FloatLimits:
+    """Return the limits of a floating dtype: ``burn.finfo(burn.float32).min``.
+
+    Raises:
+        ValueError: ``dtype`` is not floating.
+    """
+    if not is_float(dtype):
+        raise ValueError(f"expected a floating dtype, got {name_of(dtype)}")
+    top = largest(dtype)
+    return FloatLimits(-top, top, step(dtype))
 
 
 @cache

@@ -20,6 +20,7 @@ GIVEN = {
     "--flat": (),
     "--standalone": (),
     "--embed": (),
+    "--dropout": (),
     "--shard-size": ("1MB",),
     "--simplify": ("all",),
     "--no-simplify": (),
@@ -99,7 +100,9 @@ def test_programs_refuse_options_of_weights(kind: str, flag: str) -> None:
     assert f"help: {flag} is {OF_WEIGHTS[flag]}" in answer
 
 
-@pytest.mark.parametrize("flag", [*OF_PROGRAMS, "--no-simplify", "--operators"])
+@pytest.mark.parametrize(
+    "flag", [*OF_PROGRAMS, "--no-simplify", "--operators", "--dropout"]
+)
 @pytest.mark.parametrize("model", WEIGHTS)
 def test_weights_refuse_options_of_programs(
     model: Callable[[], Path], flag: str

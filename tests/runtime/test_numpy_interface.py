@@ -125,3 +125,16 @@ def test_arrays_of_other_libraries_are_refused_by_name(call: Any) -> None:
             TypeError, match=r"got a torch.Foreign; .* burn.tensor\(x\)"
         ):
             function(Foreign())
+
+
+@pytest.mark.parametrize("name", ["float16", "float32", "float64"])
+def test_limits_of_dtypes_are_those_of_numpy(name: str) -> None:
+    actual, expected = burn.finfo(getattr(burn, name)), np.finfo(name)
+    assert actual == (float(expected.min), float(expected.max), float(expected.eps))
+    assert all(type(number) is float for number in actual)
+
+
+def test_limits_need_a_floating_dtype() -> None:
+    assert burn.finfo(burn.bfloat16).max == 255 * 2.0**120
+    with pytest.raises(ValueError, match="expected a floating dtype, got int32"):
+        burn.finfo(burn.int32)

@@ -58,7 +58,7 @@ def multinomial(draw: Draw, version: int) -> Example:
     return Example(attrs, [x])
 
 
-@case("TrackedDropout", domain="burn")
+@case("Dropout", domain="burn")
 def tracked_dropout(draw: Draw, version: int) -> Example:
     x = floats(draw, extents(draw), draw(st.sampled_from([np.float32, np.float64])))
     attrs = {"ratio": draw(st.sampled_from([0.0, 0.3, 1.0]))}

@@ -10,6 +10,8 @@ from dataclasses import dataclass, fields
 
 #: The longest function that is not counted.
 FUNCTION_LINES = 60
+#: The most calls inside of each other's arguments that are not counted.
+NESTED = 3
 #: Floats with fewer digits than that, and smaller, are explained by themselves.
 DIGITS, LARGE = 4, 1e30
 #: Calls that give an array other sizes.
@@ -41,6 +43,8 @@ class Measures:
     comments: int = 0
     #: Functions of more than ``FUNCTION_LINES`` lines.
     long: int = 0
+    #: Statements with more than ``NESTED`` calls inside of each other's arguments.
+    nested: int = 0
     #: Reshapes to numbers alone, which other sizes of inputs do not fit.
     sizes: int = 0
 
@@ -65,6 +69,7 @@ def measure(text: str) -> Measures:
         floats=sum(len(unexplained(function)) for function in functions),
         comments=sum(bool(_SHAPE_COMMENT.match(x)) for x in text.splitlines()),
         long=sum(_length(function) > FUNCTION_LINES for function in functions),
+        nested=sum(map(_is_nested, ast.walk(tree))),
         sizes=len(fixed_shapes(tree)),
     )
 
@@ -187,6 +192,20 @@ def _number(item: ast.expr) -> list[int]:
     except ValueError:
         return []
     return [number] if isinstance(number, int) else []
+
+
+def _is_nested(node: ast.AST) -> bool:
+    """Return whether a statement has calls nested more deeply than ``NESTED``."""
+    is_simple = isinstance(node, ast.Assign | ast.Return | ast.Expr)
+    return is_simple and _depth(node) > NESTED
+
+
+def _depth(node: ast.AST) -> int:
+    """Return how many calls are inside of each other's arguments at most."""
+    if not isinstance(node, ast.Call):
+        return max(map(_depth, ast.iter_child_nodes(node)), default=0)
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    return max(_depth(node.func), 1 + max(map(_depth, given), default=0))
 
 
 def _length(function: Function) -> int:

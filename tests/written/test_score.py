@@ -52,8 +52,22 @@ def test_counts_are_those_of_a_reader() -> None:
         floats=1,
         comments=1,
         long=0,
+        nested=0,
         sizes=1,
     )
+
+
+@pytest.mark.parametrize(
+    ("line", "nested"),
+    [
+        ("x = f(g(h(x)))", 0),
+        ("x = f(g(h(i(x))))", 1),
+        ("return f(x, key=g(h(self.i[0](x))))", 1),
+        ("x = x.f(1).g(2).h(3).i(4)", 0),
+    ],
+)
+def test_calls_in_arguments_are_nested(line: str, nested: int) -> None:
+    assert measure(f"def f(x):\n    {line}").nested == nested
 
 
 def test_functions_are_long_from_61_lines_on() -> None:

@@ -12,6 +12,7 @@
     operators = ["app.operators"]
     standalone = true
     embed = true
+dropout = true
     shard-size = "5GB"
     target = "torch"
 
@@ -125,6 +126,7 @@ _HINTS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 _READERS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     **_HINTS,
     "class-name": ("class_name", _text),
+    "dropout": ("dropout", _flag),
     "embed": ("embed", _flag),
     "dtype": ("dtype", _one_of(DTYPES)),
     "flat": ("flat", _flag),

@@ -72,6 +72,12 @@ _CHOICES = (
         " beside it.",
     ),
     click.option(
+        "--dropout",
+        is_flag=True,
+        help="Restore nn.Dropout where the file records its probability; it is active"
+        " in training.",
+    ),
+    click.option(
         "--shard-size",
         metavar="SIZE",
         callback=_size,

@@ -65,6 +65,7 @@ from burn_import.passes.shapes.nested_slices import nested_slices
 from burn_import.passes.shapes.pixel_shuffle import pixel_shuffle
 from burn_import.passes.shapes.reductions import reductions
 from burn_import.passes.shapes.roll import roll
+from burn_import.passes.shapes.single_slices import single_slices
 from burn_import.passes.shapes.splits import splits
 from burn_import.passes.shapes.squeeze_transpose import turns
 from burn_import.passes.shapes.unflatten_heads import stacks
@@ -134,12 +135,15 @@ PASSES: tuple[Pass, ...] = (
     einsum,
     leading_axes,
     nested_slices,
+    single_slices,
     equal_splits,
 )
 
 #: Passes that run after the fixed point of the others, which do not match their
 #: results.
-LAST = frozenset({"einsum", "leading_axes", "nested_slices", "equal_splits"})
+LAST = frozenset(
+    {"einsum", "leading_axes", "nested_slices", "single_slices", "equal_splits"}
+)
 
 #: Passes that run only if named, after the others: they limit the uses of the model
 #: (``fold_batch_norm`` prevents training).

@@ -10,6 +10,7 @@ import numpy as np
 from burn.dtypes import float32, is_float
 from burn_import.provenance.exporter_folding import is_folded
 from burn_import.provenance.weight_owners import (
+    ancestors,
     folded_floats,
     is_authored,
     is_dotted,
@@ -74,16 +75,21 @@ def is_trained(graph: Graph, constant: str) -> bool:
 
 
 def is_learned(graph: Graph, name: str | None) -> bool:
-    """Return whether a value is a floating entry of the author's ``state_dict``.
+    """Return whether a value is, or was folded from, floats of the ``state_dict``.
 
     Training, or loading another ``state_dict``, changes its numbers, so passes must not
     depend on them. In files that do not list buffers, only parameters count.
     """
     if name is None or name in graph.types or name not in graph.constants:
         return False
-    if not is_authored(graph, name):
+    return any(_is_entry(graph, one) for one in ancestors(graph, name, floats=True))
+
+
+def _is_entry(graph: Graph, constant: str) -> bool:
+    """Return whether a constant is a floating entry of the author's ``state_dict``."""
+    if not is_authored(graph, constant):
         return False
-    return is_trained(graph, name) or is_listed_buffer(graph, name)
+    return is_trained(graph, constant) or is_listed_buffer(graph, constant)
 
 
 def is_listed_buffer(graph: Graph, constant: str) -> bool:

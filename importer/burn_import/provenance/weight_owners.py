@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -107,6 +107,25 @@ def original(graph: Graph, constant: str) -> str:
             break
         constant = source
     return constant
+
+
+def ancestors(graph: Graph, constant: str, *, floats: bool = False) -> Iterator[str]:
+    """Yield ``constant`` and the constants that it was folded from, each once.
+
+    With ``floats`` integers end the search: a shape does not change in training.
+    """
+    constants = graph.constants
+    seen, waiting = {constant}, [constant]
+    while waiting:
+        name = waiting.pop()
+        if floats and not is_float(constants[name].dtype):
+            continue
+        yield name
+        recipe = constants.recipes.get(original(graph, name))
+        operands = () if recipe is None else recipe.inputs
+        new = {n for n in operands if n is not None} - seen
+        seen |= new
+        waiting += sorted(new)
 
 
 def homes_of_arrays(graph: Graph) -> set[Path]:

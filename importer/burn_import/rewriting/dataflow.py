@@ -20,6 +20,9 @@ from burn_ir.types import Array, Type
 
 #: Assumed bound of matrix products, which are sums of unknown length.
 PRODUCT = 1e18
+#: Least assumed bound of a weight: one that starts at zero has other elements once it
+#: is trained.
+TRAINED = 1.0
 #: The largest number of nodes followed when bounding a value.
 DEPTH = 24
 
@@ -181,7 +184,8 @@ class Dataflow:
     def _magnitude(self, name: str, depth: int) -> float:
         array = self.stored(name)
         if array is not None and array.dtype.kind not in "OSU":
-            return largest(array)
+            is_trained = is_learned(self.graph, name)
+            return max(largest(array), TRAINED if is_trained else 0.0)
         t = self.graph.type(name)
         if t is not None and self.is_discrete(name):
             return 1.0 if t.dtype == np.bool_ else 2.0 ** (8 * t.dtype.itemsize)

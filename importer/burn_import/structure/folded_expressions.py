@@ -15,7 +15,7 @@ import numpy as np
 
 from burn.dtypes import is_float
 from burn_import.provenance.exporter_folding import is_module
-from burn_import.provenance.weight_owners import is_authored, original
+from burn_import.provenance.weight_owners import ancestors, is_authored, original
 from burn_import.rewriting.arrays import integers, same_view
 from burn_import.rewriting.graphs import apply_with_bodies, value_names, with_nodes
 from burn_ir.error_context import error_context
@@ -154,16 +154,7 @@ def is_derived(graph: Graph, name: str) -> bool:
     first = original(graph, name)
     if is_authored(graph, name):
         return first != name and not same_view(constants[first], constants[name])
-    seen, waiting = {name}, [name]
-    while waiting:  # visit each name once: operands may be shared many times
-        recipe = constants.recipes.get(waiting.pop())
-        operands = () if recipe is None else recipe.inputs
-        new = {n for n in operands if n is not None} - seen
-        if any(is_authored(graph, n) for n in new):
-            return True
-        seen |= new
-        waiting += new
-    return False
+    return any(is_authored(graph, one) for one in ancestors(graph, name))
 
 
 def is_persistent(graph: Graph, constant: str) -> bool:

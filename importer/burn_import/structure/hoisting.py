@@ -16,7 +16,7 @@ from burn_import.passes.cleanup.dead_code import dead_code
 from burn_import.provenance.path_segments import Path, common
 from burn_import.rewriting.arrays import number
 from burn_import.rewriting.graphs import with_nodes
-from burn_import.structure.module_paths import Places
+from burn_import.structure.places import Places
 from burn_ir.dim import Dim, Poly
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer

@@ -6,7 +6,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
 from itertools import chain
 
 from burn_import.provenance.layer_stems import common_stem
@@ -24,27 +23,16 @@ from burn_import.provenance.weight_owners import (
 from burn_import.rewriting.arrays import same_view
 from burn_import.structure.layer_nouns import LayerNouns
 from burn_import.structure.listed_tensors import reader_of
-from burn_import.structure.numeric_segments import join_segments, without_false_lists
+from burn_import.structure.numeric_segments import join_segments
+from burn_import.structure.places import Places, with_names
 from burn_import.structure.stem_paths import stem_paths
 from burn_import.structure.unscoped_nodes import UnscopedNodes
 from burn_import.tracing.identifiers import identifier, snake
 from burn_ir.graph import ROOT_SCOPE, Graph, Node, nested_nodes
+from burn_ir.ops.dropout import TrackedDropout
 
 #: PyTorch's names of nodes outside of all modules, in the ``forward`` of the model.
 _IN_MODEL = re.compile(r"/[A-Z][A-Za-z]*(_\d+)?")
-
-
-@dataclass
-class Places:
-    """Paths of layers and scopes of nodes, both by the node's identity.
-
-    The path of a layer is its attribute path from the root. A layer runs in the
-    scope around it, except that ``moved`` layers run in a scope further out.
-    """
-
-    layers: dict[int, Path] = field(default_factory=dict)
-    scopes: dict[int, Path] = field(default_factory=dict)
-    moved: set[int] = field(default_factory=set)
 
 
 def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) -> Places:
@@ -60,27 +48,7 @@ def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) ->
     if run.unscoped is not None and not run.has_scopes:
         run.node_paths.scopes = run.unscoped.sunk(run.node_paths.scopes)
     graph.constants.layer_weights.update(run.weights_of_other_dtypes())
-    return _with_names(run.without_wrapper(), set(map(clean, homes_of_arrays(graph))))
-
-
-def _with_names(node_paths: Places, homes: set[Path]) -> Places:
-    """Rename numbers that are not list indices; ``homes`` has more module paths."""
-    named = without_false_lists([*node_paths.layers.values(), *sorted(homes)])
-    renamed_prefixes = {
-        old[:length]: new[:length]
-        for old, new in named.items()
-        for length in range(len(old) + 1)
-    }
-
-    def renamed(path: Path) -> Path:
-        lengths = range(len(path), -1, -1)
-        length = next((n for n in lengths if path[:n] in renamed_prefixes), 0)
-        return (*renamed_prefixes.get(path[:length], ()), *path[length:])
-
-    return Places(
-        {node: renamed(path) for node, path in node_paths.layers.items()},
-        {node: renamed(path) for node, path in node_paths.scopes.items()},
-    )
+    return with_names(run.without_wrapper(), set(map(clean, homes_of_arrays(graph))))
 
 
 class _Placing:
@@ -118,9 +86,11 @@ class _Placing:
     def _count_repeated_layers_once(self) -> None:
         """Subtract repeated calls of a layer from its scope's crowd."""
         met = set()
+        self.first_calls = _first_dropouts(self.graph.nodes)
         for node in self.graph.nodes:
             weights = tuple(self.weights.get(id(node), {}).values())
-            if weights and (node.scope, weights) in met:
+            is_again = bool(weights) and (node.scope, weights) in met
+            if is_again or self.first_calls.get(id(node), node) is not node:
                 self.crowd[node.scope] -= 1
             met.add((node.scope, weights))
 
@@ -304,7 +274,8 @@ class _Placing:
     def _assign_path(self, node: Node, path: Path) -> None:
         """Assign ``path`` to ``node``, numbered if it is already in use."""
         # A layer without weights has its own state.
-        weights = tuple(self.weights[id(node)].values()) or (f"#{id(node)}",)
+        first = self.first_calls.get(id(node), node)
+        weights = tuple(self.weights[id(node)].values()) or (f"#{id(first)}",)
         for n in range(1, len(path)):
             if path[:n] in self.owners:  # a layer has no submodules
                 path = join_segments(path, n - 1)
@@ -400,3 +371,24 @@ class _Placing:
             {key: path[depth:] for key, path in layers.items()},
             {key: path[depth:] for key, path in scopes.items()},
         )
+
+
+def _first_dropouts(nodes: Iterable[Node]) -> dict[int, Node]:
+    """Map each dropout to the first call of its module.
+
+    Nothing else runs in the scope of such a module, and all calls are equal.
+    """
+    scopes: dict[Path, list[Node]] = {}
+    for node in nodes:
+        scopes.setdefault(node.scope, []).append(node)
+    return {
+        id(node): inside[0]
+        for scope, inside in scopes.items()
+        if scope and all(_are_equal_dropouts(node, inside[0]) for node in inside)
+        for node in inside
+    }
+
+
+def _are_equal_dropouts(a: Node, b: Node) -> bool:
+    is_dropout = isinstance(a.op, TrackedDropout) and isinstance(b.op, TrackedDropout)
+    return is_dropout and a.op == b.op

@@ -14,7 +14,7 @@ from burn_import.structure.hoisting import (
     with_input_extents,
     with_outer_shapes,
 )
-from burn_import.structure.module_paths import Places, assign_paths
+from burn_import.structure.module_paths import assign_paths
 from burn_import.structure.module_scopes import ModuleScopes
 from burn_import.structure.module_tree import (
     IfCall,
@@ -24,6 +24,7 @@ from burn_import.structure.module_tree import (
     Tree,
     layers_in,
 )
+from burn_import.structure.places import Places
 from burn_import.structure.quantizers.modules import QUANTIZER, with_quantizers
 from burn_import.structure.quantizers.scopes import move_quantizers
 from burn_import.structure.repeated_blocks import with_blocks

@@ -19,7 +19,7 @@ from burn_import.provenance.exporter_names import is_leftover
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.weight_owners import is_dotted, original
 from burn_import.structure.layer_nouns import LayerNouns
-from burn_import.structure.module_paths import Places
+from burn_import.structure.places import Places
 from burn_import.structure.sequential import functions_after, sole_reader
 from burn_import.structure.shared_classes import kind_of_constant, op_key
 from burn_ir.graph import Graph, Node

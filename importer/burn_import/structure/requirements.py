@@ -1,10 +1,13 @@
-"""Packages that a generated module needs in addition to ``burn``."""
+"""Notes on what a generated module needs in addition to ``burn``, or leaves out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import chain
 
-from burn_ir.graph import Graph
+from burn_ir.graph import Graph, Node, nested_nodes
+from burn_ir.ops.dropout import TrackedDropout
+from burn_ir.ops.options import shortest
 
 
 def extra_notes(graph: Graph) -> tuple[str, ...]:
@@ -16,6 +19,28 @@ def extra_notes(graph: Graph) -> tuple[str, ...]:
         f"To run {' and '.join(sorted(operators))}: pip install '{extra}'."
         for extra, operators in sorted(needs.items())
     )
+
+
+def dropout_notes(graph: Graph, given: Collection[str]) -> tuple[str, ...]:
+    """Return notes on dropout that was to be restored and is not in the module.
+
+    ``given`` are the notes of the file's reader.
+    """
+    ratios = sorted(map(shortest, graph.constants.left_out_dropout))
+    if ratios:
+        shown = ", ".join(map(str, ratios))
+        return (
+            f"Dropout of attention weights (p={shown}) is left out: ops.attention does "
+            "not have it.",
+        )
+    is_restored = any(isinstance(node.op, TrackedDropout) for node in _nodes(graph))
+    if is_restored or any(note.startswith("Dropout ") for note in given):
+        return ()
+    return ("The file records no dropout to restore.",)
+
+
+def _nodes(graph: Graph) -> Iterator[Node]:
+    return chain.from_iterable(map(nested_nodes, graph.nodes))
 
 
 def _extras(graph: Graph) -> Iterator[tuple[str, str]]:

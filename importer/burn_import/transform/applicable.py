@@ -41,6 +41,7 @@ def given_options(options: Options) -> list[str]:
         "--outputs": options.outputs,
         "--standalone": options.standalone,
         "--embed": options.embed,
+        "--dropout": options.dropout,
         "--shard-size": options.shard_size,
         "--target": options.target != "burn",
         "--config": hints.config,
@@ -78,7 +79,9 @@ def check_applicable(kind: FileKind, options: Options) -> None:
     if kind is not FileKind.WEIGHTS:
         refuse_options(options, OF_WEIGHTS, "weights alone", _PROGRAMS[kind])
         return
-    refuse_options(options, ("--operators",), "a model with a program", "weights alone")
+    refuse_options(
+        options, ("--operators", "--dropout"), "a model with a program", "weights alone"
+    )
     if options.hints.activation is None:
         refuse_options(options, _OF_SEQUENTIALS, "--activation as well", "none")
     else:

@@ -16,6 +16,9 @@ from burn_ir.ops.random import first_state
 from burn_ir.static import static
 from burn_ir.upgrade import Draft
 
+#: Classes of ``nn`` that drop elements, or whole channels, in training.
+DROPOUTS = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout")
+
 
 @operator
 class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
@@ -78,17 +81,22 @@ class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
 
 
 @operator
-class TrackedDropout(Op, onnx="TrackedDropout", versions=(1,), domain="burn"):
-    """Dropout of a PyTorch module that was exported in training mode.
+class TrackedDropout(Op, onnx="Dropout", versions=(1,), domain="burn"):
+    """Dropout of a PyTorch module, as a layer that is active in training.
 
-    It is a layer that is active while gradients are tracked.
+    ``module`` is its class. It is ``restored`` if the program is for inference and does
+    not apply it.
     """
 
     deterministic = False
 
     ratio: float = 0.5
+    module: str = "Dropout"
+    restored: int = 0
 
     def infer(self, x: Type) -> Type:
+        if self.module not in DROPOUTS:
+            raise InvalidOperand(f"expected a module of dropout, got {self.module!r}")
         if not 0.0 <= self.ratio <= 1.0:
             raise InvalidOperand(f"expected a ratio in [0, 1], got {self.ratio}")
         return expect_float(x).forget()
@@ -98,7 +106,7 @@ class TrackedDropout(Op, onnx="TrackedDropout", versions=(1,), domain="burn"):
 
     def layer(self, x: Type) -> Layer | None:
         args = () if self.ratio == 0.5 else (shortest(self.ratio),)
-        return Layer("Dropout", args, {}, {})
+        return Layer(self.module, args, {}, {})
 
 
 def _scalar(operand: Value, default: Any) -> Any:

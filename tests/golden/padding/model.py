@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 ffcc5f60ebf67be421b02337ffad1d33765f49887ab35bee80dbc45d85f752c0
 # record sha256 7e51f0ef6e6d4eaf75df4454d6a3168cad54f161b97b2ac91c9ee419de4bcf76
-# body   sha256 95ac58d8e863da5f574bc514e9c46f9d4009fca64b1c1c3cb2466f612f0d0e8d
+# body   sha256 df6359a14aec6b3b6ff43c6e9c78c1b3f6492b0c52631dbffef373b1257b1fdb
 """Net: image -> pooled.
 
 Outputs:
@@ -36,9 +36,9 @@ class Net(nn.Module):
 
     @nn.check_inputs(image="float32[batch, 2, height, width]")
     def __call__(self, image: Tensor) -> Tensor:
-        leaky = ops.leaky_relu(self.second(ops.relu(self.first(image))), alpha=0.1)
+        second = self.second(ops.relu(self.first(image)))
         return ops.max_pool(
-            leaky,
+            ops.leaky_relu(second, alpha=0.1),
             kernel_size=(2, 3),
             stride=(1, 2),
             padding=((0, 1), (1, 1)),

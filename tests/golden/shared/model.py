@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 e4759e20807dfd3ab28e20ea170e75e7dc565b73b36730ce0c3f095c5780bee7
 # record sha256 22de8b0180ab4c38e518efbca8d1a1b41723e2eed1f9a48853837e2f99117545
-# body   sha256 3ac2a9720417d309f9d335b65e31d8f25b957fa24b8cf01374f78eb1d78eea88
+# body   sha256 2deafcf2f09c4cf5f388065ec6d7c44ff742d1300de09ce57e4caed28bf4515f
 """Net: x -> y.
 
 Outputs:
@@ -33,4 +33,5 @@ class Net(nn.Module):
 
     @nn.check_inputs(x="float32[batch, 6]")
     def __call__(self, x: Tensor) -> Tensor:
-        return self.head(ops.tanh(self.cell(ops.tanh(self.cell(x)))))
+        second = self.cell(ops.tanh(self.cell(x)))
+        return self.head(ops.tanh(second))

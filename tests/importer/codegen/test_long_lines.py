@@ -123,3 +123,12 @@ def test_a_call_that_fits_after_its_operand_got_a_name_is_inlined(
         "x = ops.tanh(first_hidden_states)",
         "return third_hidden_states + ops.where(condition, x, second_hidden_states)",
     ]
+
+
+def test_at_most_three_calls_are_inside_of_each_other(tmp_path: Path) -> None:
+    operators = ["Tanh", "Sigmoid", "Softplus", "Erf", "Softsign", "Cos", "Sin", "Atan"]
+    lines = [f"v{n + 1} = {name} (v{n})" for n, name in enumerate(operators)]
+    text = "\n".join(["agraph (float[n] v0) => (float[n] y) {", *lines, "y = Neg (v8)"])
+    source = check(tmp_path, text + "\n}", {"v0": normal(5, seed=0)})
+    calls = [ast.unparse(one).count("(") for one in statements(source)]
+    assert calls == [3, 3, 2]

@@ -44,7 +44,8 @@ def longest(source: str) -> int:
 def test_a_long_body_is_cut_into_methods(tmp_path: Path) -> None:
     source = imported(tmp_path, chain(2 * LONG))
     assert source.count("    def part") == 4
-    assert "return self.part4(self.part3(self.part2(self.part(x))))" in source
+    assert "= self.part3(self.part2(self.part(x)))\n" in source
+    assert "return self.part4(" in source
     assert longest(source) < LONG
 
 

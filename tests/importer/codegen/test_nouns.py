@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from burn_import.provenance.exporter_names import authored
+from tests.importer.looped import check
 from tests.importer.onnx_files import model, saved, stored
 from tests.modules import generate, import_file
 
@@ -23,7 +24,14 @@ SIZE = 4
     ["transpose", "view_3", "split_split_0", "cat_7", "add_12", "mul", "getitem_4"]
     + ["permute_1", "upsample_bilinear2d_3", "unsafe_split_1_split_2", "_to_copy"]
     + ["/m/layer.0/Add_2_output_0", "output_660", "onnx::Gemm_120", "12", "val_21"]
-    + ["sym_size_int_38", "t_12", "node_7", "model/dense/BiasAdd:0", "hidden_states.5"]
+    + [
+        "sym_size_int_38",
+        "t_12",
+        "node_7",
+        "model/dense/BiasAdd:0",
+        "hidden_states.5",
+        "truediv_1",
+    ]
     + ["native_batch_norm_legit_no_training_1", "scaled_dot_product_attention_2", "x"],
 )
 def test_what_exporters_make_up_is_no_name(name: str) -> None:
@@ -257,3 +265,69 @@ def test_inputs_of_tensorflow_are_called_without_the_number_of_the_result(
     text = source(tmp_path, model(proto, 17))
     assert "def __call__(self, a: Tensor, b_1: Tensor) -> Tensor:" in text
     assert "a:0" in text  # the docstring has the name in the file
+
+
+#: The range of a computed length, compared with lengths: a mask for products.
+LENGTHS = """
+agraph (int64[n] lengths, float[n, m] x) => (float[n, k] y) {
+  zero = Constant <value_int: int = 0> ()
+  one = Constant <value_int: int = 1> ()
+  axis = Constant <value_ints: ints = [1]> ()
+  longest = ReduceMax <keepdims: int = 0> (lengths)
+  p = Range (zero, longest, one)
+  s = Shape (p)
+  count = Squeeze (s)
+  q = Range (zero, count, one)
+  wide = Unsqueeze (lengths, axis)
+  hidden = Less (q, wide)
+  cast_3 = Cast <to: int = 1> (hidden)
+  a = Exp (cast_3)
+  b = Mul (a, cast_3)
+  y = Sub (b, cast_3)
+}
+"""
+
+
+def test_a_condition_as_numbers_is_a_mask(tmp_path: Path) -> None:
+    given = {
+        "lengths": np.array([2, 3], np.int64),
+        "x": np.zeros((2, 3), np.float32),
+    }
+    source = check(tmp_path, LENGTHS, given)
+    assert "ops.exp(mask) * mask - mask" in source
+    assert "ops.arange(size)" in source and "ops.array" not in source
+
+
+#: Attention of rows of length 1: a query with two readers is still a query.
+COSINES = """
+agraph (float[3, 1, 2, 5, 4] x, float[2, 1, 1] s) => (float[1, 2, 5, 4] y) {
+  zero = Constant <value_int: int = 0> ()
+  one = Constant <value_int: int = 1> ()
+  two = Constant <value_int: int = 2> ()
+  axes = Constant <value_ints: ints = [-1]> ()
+  a = Gather (x, zero)
+  b = Gather (x, one)
+  c = Gather (x, two)
+  d = ReduceL2 (a, axes)
+  e = Div (a, d)
+  f = ReduceL2 (b, axes)
+  g = Div (b, f)
+  h = Exp (s)
+  i = Mul (e, h)
+  j = Transpose <perm = [0, 1, 3, 2]> (g)
+  k = MatMul (i, j)
+  l = Softmax (k)
+  y = MatMul (l, c)
+}
+"""
+
+
+def test_norms_and_scales_of_queries(tmp_path: Path) -> None:
+    given = {
+        "x": np.abs(RNG.normal(size=(3, 1, 2, 5, 4))).astype(np.float32),
+        "s": RNG.normal(size=(2, 1, 1)).astype(np.float32),
+    }
+    source = check(tmp_path, COSINES, given)
+    assert "query = x[0]" in source and "key = x[1]" in source
+    assert "query / ops.reduce_l2(query" in source
+    assert "query2" not in source and "piece" not in source

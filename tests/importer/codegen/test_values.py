@@ -1,5 +1,6 @@
 """Numbers and lists in source keep the dtype, rank and position of the value."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from burn_import import load
+from burn_import.options import Options
+from burn_import.pipeline import import_model
 from burn_ir import InvalidModel
 from tests.importer.onnx_files import graph, model, saved, stored
 from tests.modules import Array, call, generate, onnxruntime_outputs
@@ -211,3 +214,59 @@ def test_both_ends_of_a_range_are_positional(tmp_path: Path) -> None:
     path = saved(tmp_path / "net.onnx", proto)
     module, _ = generate(path, tmp_path)
     assert "x + ops.arange(1, 201)" in module.read_text()
+
+
+@pytest.mark.parametrize("end", ["min", "max"])
+@pytest.mark.parametrize(
+    ("dtype", "limit"),
+    [
+        ("float16", "float16"),
+        ("float32", "float16"),
+        ("float32", "float32"),
+        ("float64", "float32"),
+        ("float64", "float64"),
+    ],
+)
+def test_limits_of_dtypes_are_named(
+    tmp_path: Path, dtype: str, limit: str, end: str
+) -> None:
+    low = np.array(getattr(np.finfo(limit), end), dtype)
+    proto = net(
+        [helper.make_node("Where", ["c", "x", "low"], ["y"])],
+        {"c": np.zeros(3, np.bool_), "x": np.zeros(3, dtype)},
+        low=low,
+    )
+    text = import_model(saved(tmp_path / "net.onnx", proto)).text
+    assert f"burn.finfo(burn.{limit}).{end}" in text
+    given = {
+        "c": np.array([True, False, True]),
+        "x": np.array([1, 2, 3], dtype),
+    }
+    agrees(tmp_path, proto, given)
+
+
+def test_an_integer_is_no_limit(tmp_path: Path) -> None:
+    node = helper.make_node("Where", ["c", "x", "low"], ["y"])
+    arrays = {"c": np.zeros(3, np.bool_), "x": np.zeros(3, np.int64)}
+    proto = net([node], arrays, low=np.array(-65504))
+    assert "-65504)" in import_model(saved(tmp_path / "net.onnx", proto)).text
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (math.log(16), "math.log(16)"),
+        (math.sqrt(24), "math.sqrt(24)"),
+        (math.tau, "math.tau"),
+        (4.0, "4.0"),
+        (4.89898, "4.89898"),
+    ],
+)
+def test_functions_of_integers(tmp_path: Path, number: float, text: str) -> None:
+    node = helper.make_node("Mul", ["x", "n"], ["y"])
+    arrays = {"x": RNG.normal(size=5).astype(np.float32)}
+    proto = net([node], arrays, n=np.array(number, np.float32))
+    agrees(tmp_path, proto, arrays)
+    for target in ("burn", "torch"):
+        options = Options(target=target)
+        assert f"x * {text}\n" in import_model(tmp_path / "net.onnx", options).text

@@ -9,6 +9,8 @@ import pytest
 import burn
 from burn import nn
 from burn_import import load
+from burn_import.pipeline import import_model
+from burn_ir.types import Array
 from tests.importer.exported_files import call, meta, program, ref, saved
 
 ATTENTION = "L__self__,,Net;L__self__attention,attention,author.Attention"
@@ -64,3 +66,51 @@ def test_a_weight_and_its_bias_are_a_layer(tmp_path: Path) -> None:
 
 def test_other_tensors_beside_a_weight_make_no_layer(tmp_path: Path) -> None:
     assert not isinstance(attention(tmp_path, "gain").attention.qkv, nn.Linear)
+
+
+def scaled(path: str, x: str) -> list[Any]:
+    """Return the nodes of ``proj(x) * exp(extra.gain)``, in a module."""
+    name = path.replace(".", "_")
+    scope = f"L__self__,,Net;L__self__{name},{path},author.Scaled"
+    linear = f"{scope};L__self__{name}_proj,{path}.proj,torch.nn.modules.linear.Linear"
+    weights = {k: ref(f"p_{name}_proj_{k}") for k in ("weight", "bias")}
+    y, gain = f"{name}_linear", f"{name}_gain"
+    return [
+        call("aten.linear.default", y, linear, input=ref(x), **weights),
+        call("aten.exp.default", gain, scope, self=ref(f"p_{name}_extra_gain")),
+        call("aten.mul.Tensor", f"{name}_y", scope, self=ref(y), other=ref(gain)),
+    ]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_classes_of_arrays_of_other_sizes_are_one(tmp_path: Path, nested: bool) -> None:
+    """Also those in modules of which one contains the other."""
+    widths = {"first": (4, 6), "second": (6, 8)}
+    last, inside = ("third.inner", "third") if nested else ("third", "fourth")
+    widths |= {last: (8, 10), inside: (10, 12)}
+    stored: dict[str, Array] = {}
+    values: dict[str, Any] = {}
+    nodes: list[Any] = []
+    x, rng = "x", np.random.default_rng(0)
+    for path, (before, after) in widths.items():
+        name = path.replace(".", "_")
+        stored[f"{path}.proj.weight"] = rng.normal(size=(after, before))
+        stored[f"{path}.proj.bias"] = rng.normal(size=after)
+        stored[f"{path}.extra.gain"] = rng.normal(size=after)
+        nodes += scaled(path, x)
+        x = f"{name}_y"
+        wide = meta("float32", [3, after])
+        values |= {f"{name}_gain": meta("float32", [after])}
+        values |= dict.fromkeys((x, f"{name}_linear"), wide)
+    arrays = {key: array.astype(np.float32) for key, array in stored.items()}
+    content = program({"x": meta("float32", [3, 4])}, arrays, nodes, values, [x])
+    file = saved(tmp_path, content, arrays)
+    text = import_model(file).text
+    assert (text.count("class Extra"), text.count("class Scaled")) == (1, 1)
+    module: Any = load(file)
+    assert module.state_dict().keys() == arrays.keys()
+    expected = y = rng.normal(size=(3, 4)).astype(np.float32)
+    for path in widths:
+        weight, bias = (arrays[f"{path}.proj.{k}"] for k in ("weight", "bias"))
+        expected = (expected @ weight.T + bias) * np.exp(arrays[f"{path}.extra.gain"])
+    np.testing.assert_allclose(module(burn.tensor(y)).numpy(), expected, rtol=1e-4)

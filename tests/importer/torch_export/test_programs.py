@@ -9,6 +9,7 @@ import pytest
 import burn
 from burn_import import load
 from burn_import.frontends.torch_export import read
+from burn_import.pipeline import import_model
 from burn_ir import InvalidModel, UnreadableFile, UnsupportedModel
 from tests.importer.exported_files import (
     archive,
@@ -247,3 +248,26 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     path.write_bytes(archive(*linear_program())[:-30])
     with pytest.raises(UnreadableFile, match="net.pt2"):
         read(path)
+
+
+def test_calls_of_the_root_stay_outside_of_the_last_block(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    weights, nodes, last = {}, [], "x"
+    for block in range(3):
+        path = f"blocks.{block}.linear"
+        weights[f"{path}.weight"] = rng.normal(size=(5, 5)).astype(np.float32)
+        weights[f"{path}.bias"] = rng.normal(size=5).astype(np.float32)
+        around = f"L__self__,,Net;L__self__b,blocks.{block},app.Block"
+        inside = f"{around};L__self__l,{path},torch.nn.modules.linear.Linear"
+        names = {k: ref(f"p_{path}.{k}".replace(".", "_")) for k in ("weight", "bias")}
+        nodes += [
+            call("aten.linear.default", f"l{block}", inside, input=ref(last), **names),
+            call("aten.tanh.default", f"t{block}", around, self=ref(f"l{block}")),
+        ]
+        last = f"t{block}"
+    nodes.append(call("aten.exp.default", "y", self=ref(last)))
+    kind = meta("float32", [2, 5])
+    values = {node["name"]: kind for node in nodes}
+    content = program({"x": kind}, weights, nodes, values, ["y"])
+    text = import_model(saved(tmp_path, content, weights)).text
+    assert text.count("(nn.Module):") == 2  # the model and one class of its blocks

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from dataclasses import dataclass
 from itertools import groupby
 
+from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.progressions import progression
 from burn_import.provenance.path_segments import Path
 from burn_import.structure.numeric_segments import is_sparse
@@ -19,25 +29,71 @@ MANY = 4
 _MOST_DIFFERENT = 2
 
 
-class Holders:
-    """Classes that only contain modules, for scopes that run no nodes."""
+@dataclass
+class SharedHolder:
+    """A class of arrays whose sizes are parameters of its constructor.
 
-    def __init__(self, names: Namespace) -> None:
+    ``arguments`` are those of each constructor call, by the fields with numbers.
+    ``name`` is the class, once a call of it was written.
+    """
+
+    fields: list[str]
+    constructor: str
+    labels: list[str]
+    guards: dict[str, str]
+    arguments: dict[tuple[str, ...], str]
+    name: str = ""
+
+
+class Holders:
+    """Classes that only contain modules, for scopes that run no nodes.
+
+    ``register`` receives the constructors of ``shared`` classes when they get names.
+    """
+
+    def __init__(
+        self,
+        names: Namespace,
+        shared: Iterable[SharedHolder] = (),
+        register: Callable[[SharedHolder], None] | None = None,
+    ) -> None:
         self.names = names
+        self.shared = {key: one for one in shared for key in one.arguments}
+        self.register = register
         self.class_by_fields: dict[tuple[str, ...], str] = {}
         self.fields_by_class: dict[str, list[str]] = {}
+        self.constructors: dict[str, str] = {}
 
-    def class_of(self, name: str, fields: list[str]) -> str:
-        """Return the class with these fields; a new one is named after ``name``."""
+    def call(self, name: str, fields: list[str]) -> str:
+        """Return a constructor call of the class with these fields.
+
+        A new class is named after ``name``.
+        """
         key = tuple(fields)
+        shared = self.shared.get(key)
+        if shared is not None:
+            return f"{self._shared_class(name, shared)}{shared.arguments[key]}"
         if key not in self.class_by_fields:
             self.class_by_fields[key] = self.names.unique(camel(name, "Part"))
             self.fields_by_class[self.class_by_fields[key]] = fields
-        return self.class_by_fields[key]
+        return f"{self.class_by_fields[key]}()"
 
-    def take(self, name: str) -> list[str] | None:
-        """Remove and return the fields of the class ``name``, or None."""
-        return self.fields_by_class.pop(name, None)
+    def _shared_class(self, name: str, shared: SharedHolder) -> str:
+        if not shared.name:
+            shared.name = self.names.unique(camel(name, "Part"))
+            self.fields_by_class[shared.name] = shared.fields
+            self.constructors[shared.name] = shared.constructor
+            if self.register is not None:
+                self.register(shared)
+        return shared.name
+
+    def take(self, name: str) -> ClassText | None:
+        """Remove and return the class ``name``, or None."""
+        fields = self.fields_by_class.pop(name, None)
+        if fields is None:
+            return None
+        constructor = self.constructors.get(name, "")
+        return ClassText(name, "", fields, constructor=constructor)
 
 
 class Containers:
@@ -105,7 +161,7 @@ class Containers:
         if not self.is_list(path):
             words = [segment for segment in path if not segment.isdigit()]
             word = singular(words[-1]) if path[-1].isdigit() else words[-1]
-            return f"{self.holders.class_of(word, self.fields(path))}()"
+            return self.holders.call(word, self.fields(path))
         names = self.children[path]
         count = self.length(path)
         if self.is_of_tensors(path):

@@ -16,6 +16,7 @@ from burn.dtypes import is_float
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.numbered_siblings import moved_path, siblings_in
 from burn_import.provenance.path_segments import Path
+from burn_import.provenance.trainable import is_trained
 from burn_import.provenance.weight_owners import is_authored, is_dotted, original
 from burn_import.rewriting.arrays import memory_of
 from burn_import.structure import ModuleNode, Tree
@@ -25,6 +26,8 @@ from burn_ir.types import Array
 
 #: Number of leading elements that are compared first.
 _FEW = 64
+#: Number of elements up to which a buffer of several modules is stored for each.
+_COPIED = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -101,11 +104,17 @@ def _first_names(graph: Graph) -> dict[str, str]:
 
 
 def _may_be_tied(entry: Entry, graph: Graph) -> bool:
-    """Return whether an array may be a tied weight because its contents are equal."""
+    """Return whether an array may be a tied weight because its contents are equal.
+
+    A small buffer is copied: nothing trains it, and each module has its own key.
+    """
     array, name = graph.constants[entry.constant], original(graph, entry.constant)
     if not is_float(array.dtype):
         return False
     if not (entry.layer or is_dotted(name) or is_authored(graph, entry.constant)):
+        return False
+    is_buffer = not entry.layer and not is_trained(graph, entry.constant)
+    if is_buffer and array.size <= _COPIED:
         return False
     return array.size >= 2 and not _is_uniform(array)
 

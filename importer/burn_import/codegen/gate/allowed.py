@@ -143,7 +143,7 @@ def public() -> dict[str, frozenset[str]]:
         "burn": {n for n in burn.__all__ if hasattr(dtypes, n)}
         | {"Backend", "Tensor"}
         | {REQUIRE.removeprefix("burn.")},
-        "math": {"inf", "nan", "pi", "prod", "ceil"},
+        "math": {"inf", "nan", "pi", "tau", "log", "sqrt", "prod", "ceil"},
     }
     for name, module in (("ops", ops), ("nn", nn)):
         members = inspect.getmembers(module, callable)

@@ -37,7 +37,7 @@ class Shared:
     def settle(self, texts: Sequence[ClassText]) -> None:
         """Merge the classes of one level."""
         for text in map(self.with_calls, texts):
-            fixed = self.holders_only and bool(text.body)
+            fixed = self.holders_only and bool(text.body or text.constructor)
             for name in () if fixed else list(self.members):
                 if self.joins(name, text):
                     break
@@ -66,7 +66,8 @@ class Shared:
         )
         if not alike or first.root or text.root or not text.fields:
             return False
-        if self.holders_only and first.body:
+        is_parametric = bool(first.constructor) and len(self.members[name]) == 1
+        if self.holders_only and (first.body or is_parametric):
             return False
         if first.record_names != text.record_names:
             return False

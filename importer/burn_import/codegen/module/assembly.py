@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.containers.containers import Holders
+from burn_import.codegen.containers.containers import Holders, SharedHolder
 from burn_import.codegen.merge.merge_classes import (
     Draft,
     Families,
@@ -18,6 +18,7 @@ from burn_import.codegen.merge.merge_classes import (
     without_comments,
 )
 from burn_import.codegen.merge.merge_fields import share
+from burn_import.codegen.merge.shared_holders import shared_holders
 from burn_import.codegen.module.classes import ClassWriter, part_doc
 from burn_import.codegen.module.distinctive_names import distinctive_names, with_names
 from burn_import.codegen.module.local_functions import as_functions
@@ -40,9 +41,9 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
 
     Renames the modules of ``tree`` to their final classes.
     """
-    run = _Assembly(tree, nouns, target)
-    for level in levels(tree):
-        run.settle(level)
+    run = _settled(tree, nouns, target)
+    if holders := shared_holders(run.holders):
+        run = _settled(tree, nouns, target, holders)
     texts = list(run.ordered())
     shared = share(texts, holders_only=True, previous=run.families)
     merged = [shared.texts[text.name] for text in texts if text.name in shared.texts]
@@ -53,16 +54,37 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
     return as_functions(with_names(merged, names), functions)
 
 
+def _settled(
+    tree: Tree, nouns: Nouns, target: Target, shared: Sequence[SharedHolder] = ()
+) -> _Assembly:
+    """Return the merged classes of ``tree``, with holders that it is known to share."""
+    run = _Assembly(tree, nouns, target, shared)
+    for level in levels(tree):
+        run.settle(level)
+    return run
+
+
 class _Assembly:
-    def __init__(self, tree: Tree, nouns: Nouns, target: Target) -> None:
+    def __init__(
+        self,
+        tree: Tree,
+        nouns: Nouns,
+        target: Target,
+        shared: Sequence[SharedHolder] = (),
+    ) -> None:
         self.tree = tree
         self.target = target
         self.nouns = nouns
         self.families = Families()
-        self.holders = Holders(Namespace(tree.names.names))
+        self.holders = Holders(Namespace(tree.names.names), shared, self.register)
         self.texts: dict[str, ClassText] = {}
         #: The merged class of each class, by name.
         self.names: dict[str, str] = {}
+
+    def register(self, shared: SharedHolder) -> None:
+        """Record the constructor of a class of arrays."""
+        self.families.labels[shared.name] = shared.labels
+        self.families.guards[shared.name] = shared.guards
 
     def settle(self, parts: list[ModuleNode]) -> None:
         """Write the classes of one level, whose submodules are already written."""
@@ -131,6 +153,6 @@ class _Assembly:
         yield text
         for line in text.fields:
             for name in _MADE.findall(line):
-                fields = self.holders.take(name)
-                if fields is not None:
-                    yield from self.with_holders(ClassText(name, "", fields))
+                holder = self.holders.take(name)
+                if holder is not None:
+                    yield from self.with_holders(holder)

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from burn.dtypes import bool_, is_float
 from burn_import.codegen.naming.vocabulary import (
     COMPARES,
+    FACTORS,
     JOINS,
     LASTING,
     MADE,
     MASKS,
+    MEASURES,
     MOVES,
     OPERANDS,
     RESULTS,
@@ -67,7 +69,7 @@ class _Finder:
         self.readers: dict[str, int] = {}
         self.asking: dict[str, int] = {}
         for node in self.nodes:
-            for name in node.inputs if node.op.onnx != "Shape" else ():
+            for name in node.inputs if node.op.onnx not in MEASURES else ():
                 if name is not None:
                     self.readers[name] = self.readers.get(name, 0) + 1
 
@@ -117,7 +119,9 @@ class _Finder:
         if position or not node.inputs:
             return ""
         if kind in MOVES | {"TopK"}:
-            return self.from_producer.get(node.inputs[0] or "", "")
+            noun = self.from_producer.get(node.inputs[0] or "", "")
+            is_float_mask = kind == "Cast" and self.is_mask(node.inputs[0])
+            return noun or ("mask" if is_float_mask and self.is_float(node) else "")
         return self.mixture(kind, node)
 
     def mixture(self, kind: str, node: Node) -> str:
@@ -229,16 +233,33 @@ class _Finder:
         for position, name in enumerate(node.inputs):
             if name in self.constants:
                 continue
-            if self.from_producer.get(name or "") != "mask" and not self.is_mask(name):
+            if self.is_factor(node, name):
+                self.ask(node, position, FACTORS[node.op.onnx])
+            elif self.from_producer.get(name or "") != "mask" and not self.is_mask(
+                name
+            ):
                 self.ask(node, position, noun)
             elif noun == "scores":
                 self.ask(node, position, "mask")
             if node.op.onnx == "RotaryEmbedding":
                 break
 
+    def is_factor(self, node: Node, name: str | None) -> bool:
+        """Return whether a product or quotient scales whole rows by an operand."""
+        own, whole = (self.graph.types.get(n or "") for n in (name, node.output))
+        if node.op.onnx not in FACTORS or own is None or whole is None:
+            return False
+        if not own.shape or not whole.shape:
+            return False
+        return own.shape[-1] == 1 != whole.shape[-1]
+
     def is_mask(self, name: str | None) -> bool:
         value_type = self.graph.types.get(name or "")
         return value_type is not None and value_type.dtype == bool_
+
+    def is_float(self, node: Node) -> bool:
+        value_type = self.graph.types.get(node.output)
+        return value_type is not None and is_float(value_type.dtype)
 
     def product(self, node: Node, noun: str) -> None:
         """Record operand nouns: scores are query @ key, results weights @ value."""

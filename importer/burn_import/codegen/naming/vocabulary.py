@@ -44,6 +44,10 @@ MOVES = frozenset(
     {"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Cast", "Identity", "Expand"}
     | {"Flatten", "Tile", "Slice", "Dropout", "CastLike", "GatherElements", "Gather"}
 )
+#: Operators whose result says little about the noun of the operand.
+MEASURES = frozenset({"Shape", "ReduceL2"})
+#: Nouns of operands with one number for each row, by operator.
+FACTORS = {"Mul": "scale", "Div": "norm"}
 #: Operators for sums, products, ... of a value and a number.
 SCALES = frozenset({"Add", "Sub", "Mul", "Div", "Clip", "Neg"})
 #: Operators on conditions and masks.

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from burn.dtypes import DType
+from burn_import.tracing.identifiers import dtype_source
+
 
 class BurnSource:
     """Source for reading and replacing arrays; subclassed for other targets."""
@@ -9,6 +12,11 @@ class BurnSource:
     def __init__(self) -> None:
         #: Library modules that the source must import.
         self.modules: set[str] = set()
+
+    def limit(self, dtype: DType, end: str) -> str:
+        """Return the source of an end, ``min`` or ``max``, of a floating dtype."""
+        self.modules.add("burn")
+        return f"burn.finfo({dtype_source(dtype)}).{end}"
 
     @staticmethod
     def stored_value(attribute: str) -> str:

@@ -221,6 +221,8 @@ class Renderer(OperandRenderer):
                 result.append(self.weak(arg, call))
             elif (name, position) in FILLS and is_number(arg):
                 result.append(self.host(fill_number(arg)))
+            elif name == "arange" and _is_whole(arg):
+                result.append(self.number(arg))
             elif name in KEEPS and isinstance(arg, Tensor):
                 result.append(self.value(arg))
             elif annotation in TENSORS:
@@ -248,6 +250,11 @@ class Renderer(OperandRenderer):
         if unnamed and stands_as_number(arg, call):
             return self.host(number_in(arg.data))
         return self.data(arg)
+
+
+def _is_whole(arg: Any) -> bool:
+    """Return whether an operand is a known int64: a number says the same."""
+    return isinstance(arg, Tensor) and is_number(arg) and arg.data.dtype == dtypes.int64
 
 
 def _is_sequence(value: Any) -> bool:

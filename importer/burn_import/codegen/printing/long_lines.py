@@ -1,4 +1,4 @@
-"""Names for operands of statements that are too long for a line."""
+"""Names for operands of statements that are too long or too deeply nested."""
 
 from __future__ import annotations
 
@@ -14,10 +14,14 @@ from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
 if TYPE_CHECKING:
     from burn_import.codegen.printing.line_writer import LineWriter
 
+#: The most calls inside of each other's parentheses in a statement.
+MOST_NESTED = 3
 #: The shortest operand that gets a name to shorten a line.
 SHORTEST = 16
 #: The length of a name, for an estimate.
 NAME = 6
+#: A parenthesis, with what precedes the one of a call.
+_PARENTHESIS = re.compile(r"([\w\])]?)\(|\)")
 #: An element of a list has a name: the list's, with a number.
 _ELEMENT = re.compile(r"[\w.]+\[-?\w+\]")
 
@@ -31,30 +35,54 @@ def in_one_line(
 ) -> Expression:
     """Return the expression of ``statement``; name operands first if it is too long.
 
-    Long operands that were deferred for this line are named all at once, others from
-    the longest on, and only if the line fits then. ``name`` is about as long as that
-    of the result.
+    Operands that nest too many calls are named in any case. Long operands that were
+    deferred for this line are named all at once, others from the longest on, and only
+    if the line fits then. ``name`` is about as long as that of the result.
     """
-    start = "return " if writer.is_last(statement) else f"{name} = "
-    room = WIDTH - 4 * indent - len(start)
-    if len(expression.text) <= room or not isinstance(statement, Apply | ModuleCall):
+    if not isinstance(statement, Apply | ModuleCall):
         return expression
     symbols = list(dict.fromkeys(symbols_in(operands(statement))))
+    if nesting(expression.text) > MOST_NESTED:
+        deep = _nested_operands(writer, symbols)
+        expression = _named(writer, statement, deep, indent)
+    start = "return " if writer.is_last(statement) else f"{name} = "
+    room = WIDTH - 4 * indent - len(start)
+    if len(expression.text) <= room:
+        return expression
     tried = [symbol for symbol in symbols if symbol in writer.trial]
     if any([_is_shortened(writer, symbol, indent) for symbol in tried]):
         expression = writer.render.statement(statement)
     if tried and len(expression.text) > room:
-        for symbol in tried:
-            writer.trial.discard(symbol)
-            writer.give_name(*writer.held[symbol], indent)
-        expression = writer.render.statement(statement)
+        expression = _named(writer, statement, tried, indent)
     for alike in _longest(writer, symbols, len(expression.text) - room):
-        for symbol in alike:
-            writer.give_name(*writer.held[symbol], indent)
-        expression = writer.render.statement(statement)
+        expression = _named(writer, statement, alike, indent)
         if len(expression.text) <= room:
             break
     return expression
+
+
+def _named(
+    writer: LineWriter,
+    statement: Apply | ModuleCall,
+    symbols: Sequence[Symbol],
+    indent: int,
+) -> Expression:
+    """Return the expression of ``statement`` after deferred operands got names."""
+    for symbol in symbols:
+        writer.trial.discard(symbol)
+        writer.give_name(*writer.held[symbol], indent)
+    return writer.render.statement(statement)
+
+
+def _nested_operands(writer: LineWriter, symbols: Sequence[Symbol]) -> list[Symbol]:
+    """Return the deferred operands that have no room for a call around them."""
+    pending = writer.render.pending
+    deferred = (symbol for symbol in symbols if symbol in pending)
+    return [
+        symbol
+        for symbol in deferred
+        if symbol in writer.held and nesting(pending[symbol].text) >= MOST_NESTED
+    ]
 
 
 def _is_shortened(writer: LineWriter, symbol: Symbol, indent: int) -> bool:
@@ -86,3 +114,16 @@ def _longest(
         kind = statement.primitive if isinstance(statement, Apply) else symbol
         groups.setdefault(kind, []).append(symbol)
     return [sorted(group, key=symbols.index) for group in groups.values()]
+
+
+def nesting(text: str) -> int:
+    """Return how many calls are inside of each other's parentheses at most."""
+    calls: list[bool] = []
+    deepest = 0
+    for match in _PARENTHESIS.finditer(text):
+        if match[0] == ")":
+            calls.pop()
+            continue
+        calls.append(bool(match[1]))
+        deepest = max(deepest, sum(calls))
+    return deepest

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from burn import Tensor
-from burn.dtypes import DType
+from burn.dtypes import DType, bfloat16, float16, float32, float64, is_float, largest
 from burn_import.codegen.printing.burn_source import BurnSource
 from burn_import.tracing.expression import (
     ATOM,
@@ -30,6 +32,10 @@ from burn_ir.containers import SequenceType
 from burn_ir.dim import Poly
 from burn_ir.errors import UnsupportedModel
 
+#: Dtypes whose largest numbers are printed by name.
+LIMITED = (float16, bfloat16, float32, float64)
+#: Integers below this are recognized by their logarithm or root.
+MOST_ROOTED = 1025
 #: Maximum strings of a tensor in source.
 STRING_LIMIT = 4096
 
@@ -164,10 +170,37 @@ class OperandRenderer(BurnSource):
             isinstance(item, list | tuple | Poly) for item in value
         ):
             return self.host(value)
-        text = literal(value)
+        dtype = _limited_dtype(value)
+        if dtype is not None:
+            return atom(self.limit(dtype, "max" if value > 0 else "min"))
+        text = _formula(value) or literal(value)
         if "math." in text:
             self.modules.add("math")
         return atom(text)
+
+
+def _formula(value: Any) -> str:
+    """Return the function of an integer that a float32 rounds, "" if there is none."""
+    return _formulas().get(float(value), "") if isinstance(value, np.float32) else ""
+
+
+@cache
+def _formulas() -> dict[float, str]:
+    """Return the source of logarithms and roots of integers, by their float32."""
+    texts = {float(np.float32(math.tau)): "math.tau"}
+    for number in range(2, MOST_ROOTED):
+        texts[float(np.float32(math.log(number)))] = f"math.log({number})"
+        if math.isqrt(number) ** 2 != number:
+            texts[float(np.float32(math.sqrt(number)))] = f"math.sqrt({number})"
+    return texts
+
+
+def _limited_dtype(value: Any) -> DType | None:
+    """Return the dtype that has a float as its first or last finite number, or None."""
+    is_number = isinstance(value, np.generic) and is_float(value.dtype)
+    if not is_number and not isinstance(value, float):
+        return None
+    return next((one for one in LIMITED if abs(float(value)) == largest(one)), None)
 
 
 def _element(value: Any, source: Expression) -> str:

@@ -19,6 +19,7 @@ from burn_import.codegen.torch.dtypes import dtype_name
 from burn_import.codegen.torch.windows import is_symmetric, symmetric
 from burn_import.tracing.identifiers import literal
 from burn_ir.errors import UnsupportedModel
+from burn_ir.ops.dropout import DROPOUTS
 from burn_ir.types import Array
 
 Arguments = dict[str, ast.expr]
@@ -161,7 +162,7 @@ def _without_seed(name: str, given: Arguments, pairs: Collection[str]) -> ast.ex
     given.pop("seed", None)
     if "dtype" in given:
         raise refused(name, "expected numbers of the input's dtype")
-    return _call(f"nn.{name}" if name == "Dropout" else f"_{name}", given)
+    return _call(f"nn.{name}" if name in DROPOUTS else f"_{name}", given)
 
 
 def _helper(name: str, given: Arguments, pairs: Collection[str]) -> ast.expr:
@@ -177,7 +178,7 @@ ROWS: Mapping[str, Row] = {
     "LocalResponseNorm": _lrn,
     "Conv1D": _helper,
     "GlobalAvgPool": _helper,
-    "Dropout": _without_seed,
+    **dict.fromkeys(DROPOUTS, _without_seed),
     "RandomNormalLike": _without_seed,
     "RandomUniformLike": _without_seed,
 }

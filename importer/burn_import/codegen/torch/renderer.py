@@ -26,8 +26,6 @@ from burn_ir.errors import Problem, UnsupportedModel
 #: Kinds of parameters that are no single value.
 _POSITIONAL = "VAR_POSITIONAL"
 _KEYWORD = "VAR_KEYWORD"
-#: A number whose shortest decimal text PyTorch rejects, since it rounds up.
-_LARGEST = np.finfo(np.float32).max
 #: Constructor arguments for testing whether a form depends on them.
 VARIED = (0, 1, 3)
 
@@ -260,7 +258,8 @@ class TorchRenderer(Renderer):
         if isinstance(value, np.dtype):
             self.modules.add("torch")
             return atom(torch_dtype(value))
-        if isinstance(value, np.float32) and abs(value) == _LARGEST:
-            self.modules.add("torch")
-            return atom(f"torch.finfo(torch.float32).{'max' if value > 0 else 'min'}")
         return super().static(value)
+
+    def limit(self, dtype: DType, end: str) -> str:
+        self.modules.add("torch")
+        return f"torch.finfo({torch_dtype(dtype)}).{end}"

@@ -58,7 +58,7 @@ def public() -> Mapping[str, frozenset[str]]:
         "torch": _TORCH | DTYPES | {name for m, _, name in simple if m == "torch"},
         "F": _FUNCTIONAL | functions,
         "nn": _LAYERS | SAME | ROWS.keys() | _members([*STEPS.values()]),
-        "math": frozenset({"inf", "nan", "pi", "prod", "ceil"}),
+        "math": frozenset({"inf", "nan", "pi", "tau", "log", "sqrt", "prod", "ceil"}),
     }
 
 

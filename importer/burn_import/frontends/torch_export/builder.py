@@ -66,6 +66,21 @@ class Nodes(GraphBuilder):
 
     #: The padded sequences of packed data, by name.
     packed: dict[str, Packed] = field(default_factory=dict)
+    #: Whether dropout that the program does not apply is written too.
+    restores_dropout: bool = False
+    #: Ratios of dropout between recurrent layers that is not written.
+    left_out_dropout: set[float] = field(default_factory=set)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences on what is not written."""
+        ratios = ", ".join(map(str, sorted(self.left_out_dropout)))
+        if not ratios:
+            return ()
+        return (
+            f"Dropout between the layers of a recurrent stack (p={ratios}) is left "
+            "out: its module does not have it.",
+        )
 
     def inner(self) -> Nodes:
         """Return a builder of a body: no nodes, the same names and constants."""

@@ -333,7 +333,8 @@ def _is_alias(
         return False
     if target == "aten.contiguous.default" and first.layout is not None:
         return first.layout().is_ordered
-    return isinstance(value, Value) and value.name == first.name
+    is_restored = dict(args).get("train") is False  # dropout that is the identity
+    return isinstance(value, Value) and (is_restored or value.name == first.name)
 
 
 def _first_tensor(names: Sequence[tuple[str, Argument]]) -> tuple[int, str] | None:
@@ -352,7 +353,8 @@ def _leaf(results: Sequence[Argument], name: str) -> str:
 def _scope(metadata: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the path of a call's module, and the classes along it.
 
-    The path is () if the program does not record it.
+    The path of the outermost module is ``ROOT_SCOPE``, and () if the program does not
+    record the module.
     """
     path: tuple[str, ...] = ()
     segments: list[tuple[tuple[str, ...], str]] = []

@@ -19,11 +19,14 @@ from burn_ir import ModelError, RawModel, UnreadableFile, UnsupportedModel
 _FORMAT = b"pt2"
 
 
-def read(path: str | Path, *, limits: Limits = LIMITS) -> RawModel:
+def read(
+    path: str | Path, *, restores_dropout: bool = False, limits: Limits = LIMITS
+) -> RawModel:
     """Return the model in an exported program (``.pt2``), without PyTorch.
 
     Weights are read-only views of the file. Pickles in the archive (sample inputs) are
-    not read, and nothing in the file is executed.
+    not read, and nothing in the file is executed. With ``restores_dropout`` dropout of
+    a program for inference is written too.
 
     Raises:
         UnreadableFile: the file is damaged, or no such archive.
@@ -32,12 +35,12 @@ def read(path: str | Path, *, limits: Limits = LIMITS) -> RawModel:
     """
     path = Path(path)
     try:
-        return _read(map_file(path), limits)
+        return _read(map_file(path), limits, restores_dropout)
     except ModelError as error:
         raise error.in_file(path.name) from error
 
 
-def _read(data: memoryview, limits: Limits) -> RawModel:
+def _read(data: memoryview, limits: Limits, restores_dropout: bool) -> RawModel:
     archive = Zip(data, limits)
     folder = archive.folder()
     name = f"{folder}/archive_format"
@@ -55,10 +58,11 @@ def _read(data: memoryview, limits: Limits) -> RawModel:
             "version of PyTorch from 2.9 on"
         )
     check(content, PROGRAM)
-    program = Program(content, Stored(archive, folder))
+    stored = Stored(archive, folder)
+    program = Program(content, stored, restores_dropout=restores_dropout)
     graph = program.graph()
     notes = told_ranges(program.symbols, content.get("range_constraints"))
-    return RawModel(graph, _opsets(), _producer(content), notes)
+    return RawModel(graph, _opsets(), _producer(content), (*notes, *program.notes))
 
 
 def _opsets() -> dict[str, int]:

@@ -45,8 +45,13 @@ class Program(Calls):
     ``stored`` provides its tensors.
     """
 
-    def __init__(self, content: Any, stored: Stored) -> None:
+    def __init__(
+        self, content: Any, stored: Stored, *, restores_dropout: bool = False
+    ) -> None:
         super().__init__()
+        self.restores_dropout = restores_dropout
+        #: Sentences on what the graph leaves out.
+        self.notes: tuple[str, ...] = ()
         self.module = content["graph_module"]
         self.stored = stored
         #: Stored tensors by path: their names in the program and in the graph.
@@ -64,11 +69,12 @@ class Program(Calls):
                 them.
         """
         content = self.module["graph"]
-        frame = Frame(content, Nodes())
+        frame = Frame(content, Nodes(restores_dropout=self.restores_dropout))
         signature = self.module["signature"]
         inputs = self.inputs(frame, signature["input_specs"])
         names = self.output_names(frame, signature["output_specs"])
         self.run(content, frame)
+        self.notes = frame.out.notes
         outputs = self.outputs(frame, signature["output_specs"], names)
         changed = self.changed(frame)
         states = {name: frame.out.constants.pop(name) for name in changed}

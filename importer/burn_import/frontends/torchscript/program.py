@@ -59,8 +59,11 @@ class Program:
     is whether operands did not fit their operators.
     """
 
-    def __init__(self, archive: Archive) -> None:
+    def __init__(self, archive: Archive, *, restores_dropout: bool = False) -> None:
         self.archive = archive
+        self.restores_dropout = restores_dropout
+        #: Sentences on what the last graph leaves out.
+        self.notes: tuple[str, ...] = ()
         self.code = Code(archive.files)
         self.forward: Function = self.code.method(archive.root.kind.path, "forward")
         self.parameters = self.forward.node.args.args[1:]
@@ -84,6 +87,7 @@ class Program:
         if not outputs:
             raise UnsupportedModel("expected forward to return tensors, got none")
         nodes = machine.writer.nodes
+        self.notes = nodes.notes
         changed = _without_unread_counters(machine.modules.replaced(), nodes, outputs)
         states = {name: nodes.constants.pop(name) for name in changed}
         # A frozen archive lists no parameters: its weights are constants of the code. A
@@ -121,6 +125,7 @@ class Program:
         with counting_unnamed():
             machine = Statements(self.archive, self.code, varying)
             machine.modules.changed.update(attributes or {})
+            machine.writer.nodes.restores_dropout = self.restores_dropout
             machine.writer.budget = Budget(
                 self.archive.words, machine.modules.count, self.pool
             )

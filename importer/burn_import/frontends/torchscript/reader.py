@@ -29,13 +29,15 @@ def read(
     path: str | Path,
     shapes: Mapping[str, Extents] | None = None,
     *,
+    restores_dropout: bool = False,
     limits: Limits = LIMITS,
 ) -> RawModel:
     """Return the model in a TorchScript archive, without PyTorch.
 
     Weights are read-only views of the file, and nothing in it is executed. ``shapes``
     are extents of inputs by name, for inputs without an example and to override those
-    of the trace.
+    of the trace. With ``restores_dropout`` dropout of a module in evaluation mode is
+    written too.
 
     Raises:
         UnreadableFile: the file is damaged, or no such archive.
@@ -46,15 +48,18 @@ def read(
     """
     path = Path(path)
     try:
-        graph = _graph(Archive(map_file(path), limits), shapes or {})
-        return RawModel(graph, dict(OPSETS), "pytorch")
+        archive = Archive(map_file(path), limits)
+        program = Program(archive, restores_dropout=restores_dropout)
+        graph = _graph(archive, program, shapes or {})
+        return RawModel(graph, dict(OPSETS), "pytorch", program.notes)
     except ModelError as error:
         raise error.in_file(path.name) from error
 
 
-def _graph(archive: Archive, shapes: Mapping[str, Extents]) -> RawGraph:
+def _graph(
+    archive: Archive, program: Program, shapes: Mapping[str, Extents]
+) -> RawGraph:
     """Return the graph of the program, with all extents symbolic that may vary."""
-    program = Program(archive)
     defaults = len(program.forward.node.args.defaults)
     inputs = Inputs(program.parameters, defaults, archive.inputs, shapes)
     graph = _traced_graph(program, inputs)

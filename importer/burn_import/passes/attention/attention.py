@@ -16,6 +16,7 @@ from burn_import.rewriting.graphs import common_scope, rename, with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import Attention
+from burn_ir.ops.dropout import TrackedDropout
 from burn_ir.ops.programs import AnyOf
 
 #: The most nodes between the two matrix products.
@@ -52,12 +53,15 @@ class _Rewriter:
 
     def rewrite(self, node: Node) -> list[Node]:
         """Return ``node``, or the nodes that replace it."""
+        if isinstance(node.op, Attention):
+            return [_with_default_scale(node, self.flow)]
         if node.op.domain or node.op.onnx != "MatMul":
             return [node]
         match = _Match(self.conditions, node, self.masks)
         if not match.is_complete():
             return [node]
         self.aliases.update(match.operands.aliases)
+        self.flow.graph.constants.left_out_dropout |= match.dropout
         return self.nodes_of(match, node)
 
     def nodes_of(self, match: _Match, node: Node) -> list[Node]:
@@ -94,6 +98,8 @@ class _Match:
         #: Nodes that are removed because attention replaces them.
         self.inner: list[Node] = []
         self.size: Dim = 0
+        #: Ratios of restored dropout on the weights, which attention does not have.
+        self.dropout: set[float] = set()
         #: The number of nodes between a value and the first product.
         self.distances: dict[str, int] = {}
         self.product = last
@@ -111,7 +117,7 @@ class _Match:
 
     def before_softmax(self, name: str | None) -> str | None:
         """Return the operand of the softmax, skipping guards and casts."""
-        name = self.skip_narrowing_cast(name)
+        name = self.skip_narrowing_cast(self.skip_dropout(name))
         guard = self.flow.made_by(name, "Where")
         if guard is not None:
             name = self.skip_narrowing_cast(guard.inputs[2])
@@ -138,6 +144,17 @@ class _Match:
             return scores
         self.inner.append(inner)
         return inner.inputs[2]
+
+    def skip_dropout(self, name: str | None) -> str | None:
+        """Return the operand of restored dropout, else ``name``."""
+        node = self.flow.producers.get(name or "")
+        if node is None or not isinstance(node.op, TrackedDropout):
+            return name
+        if not node.op.restored:
+            return name
+        self.inner.append(node)
+        self.dropout.add(node.op.ratio)
+        return node.inputs[0]
 
     def skip_narrowing_cast(self, name: str | None) -> str | None:
         """Return the operand of a cast from float32 to a half type, else ``name``."""
@@ -325,12 +342,29 @@ class _Match:
     def scale_or_default(self) -> float | None:
         """Return the scale, None if it is the default 1 / sqrt(size)."""
         wide = self.flow.graph.types[self.last.output].dtype == float64
-        error = 1e-14 if wide else 4e-7
-        size = self.size if isinstance(self.size, int) else 0
-        if abs(self.operands.scale * size**0.5 - 1) < error:
-            return None
         scale = self.operands.scale
+        if _is_default_scale(scale, self.size, wide):
+            return None
         return scale if wide else float(str(np.float32(scale)))
 
 
+def _with_default_scale(node: Node, flow: Dataflow) -> Node:
+    """Return an ``Attention`` without a scale that is the default up to rounding."""
+    op, extents = node.op, flow.extents(node.inputs[0])
+    if not isinstance(op, Attention) or op.scale is None or len(extents) != _RANK:
+        return node
+    wide = flow.graph.types[node.output].dtype == float64
+    if not _is_default_scale(op.scale, extents[-1], wide):
+        return node
+    return replace(node, op=replace(op, scale=None))
+
+
+def _is_default_scale(scale: float, size: Dim, wide: bool) -> bool:
+    """Return whether ``scale`` is 1 / sqrt(size), up to the rounding of the dtype."""
+    error = 1e-14 if wide else 4e-7
+    return isinstance(size, int) and abs(scale * size**0.5 - 1) < error
+
+
+#: The rank of operands whose last axis is the size of a head.
+_RANK = 4
 _STEPS = ("Add", "Where", "Mul", "Div", "Cast")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import prod
 
 from burn_import.provenance.trainable import is_learned, is_trained
 from burn_import.provenance.weight_owners import is_authored, is_key, original
@@ -14,6 +15,8 @@ from burn_ir.types import Array, Type
 
 #: An end index that is beyond every extent.
 BEYOND = 2**31 - 1
+#: More elements than an array in memory can have.
+MEMORY = 2**46
 
 
 def identities(graph: Graph) -> Graph:
@@ -156,7 +159,7 @@ def _slice(node: Node, graph: Graph) -> str | None:
 def _are_ends_beyond(x: Type, ends: Iterable[object], axes: Iterable[int]) -> bool:
     """Return whether every end is at the end of its axis or beyond."""
     for end, axis in zip(ends, axes, strict=True):
-        if isinstance(end, int) and end >= BEYOND:
+        if isinstance(end, int) and end >= _least_beyond(x, axis):
             continue
         if x.shape is None:
             return False
@@ -165,6 +168,20 @@ def _are_ends_beyond(x: Type, ends: Iterable[object], axes: Iterable[int]) -> bo
         if end != extent and not longer:
             return False
     return True
+
+
+def _least_beyond(x: Type, axis: int) -> int:
+    """Return the least end that is beyond an axis of any array in memory.
+
+    Where all other extents are fixed, they limit this one.
+    """
+    if x.shape is None:
+        return BEYOND
+    others = [n for at, n in enumerate(x.shape) if at != axis % len(x.shape)]
+    fixed = [n for n in others if isinstance(n, int)]
+    if len(fixed) < len(others) or not prod(fixed):
+        return BEYOND
+    return min(BEYOND, MEMORY // prod(fixed))
 
 
 def _resize(node: Node, graph: Graph) -> str | None:
@@ -210,13 +227,13 @@ def _neutral(
 
 
 def is_weight(name: str | None, graph: Graph) -> bool:
-    """Return whether a constant is a parameter with a key in PyTorch.
+    """Return whether a constant is, or was folded from, a parameter with a key.
 
     Unlisted buffers (``final_logits_bias``) are recognized by their names.
     """
     if name is None or name in graph.constants.literals:
         return False
-    if is_authored(graph, name):
+    if is_authored(graph, name) or is_learned(graph, name):
         return is_learned(graph, name)
     has_key = is_key(graph.producer, original(graph, name))
     return has_key and graph.constants[name].size > 1 and is_trained(graph, name)

@@ -53,7 +53,7 @@ def _epsilon(node: Node, search: Search) -> float | None:
     if not isinstance(node.op, InstanceNormalization):
         return None
     for name, neutral in zip(node.inputs[1:], (1, 0), strict=True):
-        array = None if name is None else search.array(name)
+        array = None if name is None else search.number(name)
         if array is None or not (core(array) == neutral).all():
             return None
     return node.op.epsilon

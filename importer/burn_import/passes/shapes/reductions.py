@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from math import prod
 
+from burn.dtypes import float32, float64
 from burn_import.passes.shapes.compose_movements import RESHAPES
 from burn_import.rewriting.arrays import integers
 from burn_import.rewriting.dataflow import Dataflow
@@ -28,6 +30,8 @@ REDUCTIONS = frozenset(
         "ReduceSumSquare",
     }
 )
+#: Relative errors of a number that is rounded to a dtype.
+ROUNDING = {float32: 2e-7, float64: 1e-15}
 #: Reductions that leave an axis of extent 1 unchanged.
 TRIVIAL = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "ReduceSum"})
 
@@ -36,7 +40,8 @@ def reductions(graph: Graph) -> Graph:
     """Return ``graph`` without kept axes of reductions that are removed later.
 
     Axes that are inserted only to be reduced are removed too. Global pooling followed
-    by flattening becomes a mean. If the two nodes are in different modules, they stay.
+    by flattening becomes a mean, as does a sum divided by its number of elements. If
+    the two nodes are in different modules, they stay.
     """
     rewriter = _Rewriter(Dataflow(graph))
     for node in graph.nodes:
@@ -67,11 +72,29 @@ class _Rewriter:
             return None
         if not self.flow.are_inside((first,), node):
             return None
+        if first.op.onnx == "ReduceSum" and node.op.onnx in ("Mul", "Div"):
+            return self.mean(first, node)
         if first.op.onnx == "Unsqueeze" and node.op.onnx in TRIVIAL:
             return self.without_new_axes(first, node)
         if node.op.onnx in RESHAPES and node.op.onnx != "Unsqueeze":
             return self.without_kept_axes(first, node)
         return None
+
+    def mean(self, first: Node, node: Node) -> Node | None:
+        """Return the mean that a sum divided by the number of its elements is."""
+        name, factor = self.flow.factor(node)
+        shape, t = self.flow.extents(first.inputs[0]), self.flow.graph.type(node.output)
+        axes = self.axes_operand(first, len(shape))
+        counts = [shape[axis] for axis in axes or ()]
+        fixed = [n for n in counts if isinstance(n, int)]
+        if name != first.output or not axes or len(fixed) < len(counts) or t is None:
+            return None
+        error = ROUNDING.get(t.dtype)
+        if error is None or abs(factor * prod(fixed) - 1) > error:
+            return None
+        op = ReduceMean(keepdims=first.op.attrs()["keepdims"])
+        scope, classes = common_scope(first, node)
+        return replace(node, op=op, inputs=first.inputs, scope=scope, classes=classes)
 
     def without_kept_axes(self, first: Node, node: Node) -> Node | None:
         axes = self.axes(first)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.weight_owners import original
-from burn_import.structure.module_paths import Places
+from burn_import.structure.places import Places
 from burn_import.tracing.identifiers import Namespace, attribute, snake
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph, Node, nested_nodes

@@ -9,7 +9,7 @@ no reader of integers.
 from __future__ import annotations
 
 from burn_import.provenance.path_segments import Path, common
-from burn_import.structure.module_paths import Places
+from burn_import.structure.places import Places
 from burn_ir.graph import Graph, Node
 
 QUANTIZERS = frozenset({"QuantizeLinear", "DynamicQuantizeLinear"})

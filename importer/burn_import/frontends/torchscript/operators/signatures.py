@@ -116,8 +116,6 @@ _SAME: Mapping[str, str] = {
     "multiply.Tensor": "mul.Tensor",
     "subtract.Tensor": "sub.Tensor",
     "divide.Tensor": "div.Tensor",
-    "alpha_dropout.default": "dropout.default",
-    "feature_alpha_dropout.default": "dropout.default",
 }
 _IN_ALL = frozenset(
     {"layout", "device", "pin_memory", "memory_format", "requires_grad", "generator"}

@@ -206,24 +206,44 @@ def safe_softmax(g: Builder, self: Value, dim: int, dtype: Any = None) -> Value:
 
 @rule("aten.dropout.default", is_alias=True)
 def dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
-    if not train or p == 0:
-        return input
-    return g.op("TrackedDropout", input, domain="burn", ratio=float(p))
+    return dropped(g, input, p, train)
+
+
+def dropped(
+    g: Builder, x: Value, p: float, train: bool | None, module: str = "Dropout"
+) -> Value:
+    """Return ``x`` after the ``nn`` class ``module`` if the program has it applied.
+
+    Dropout for inference is the identity, unless it is to be restored.
+    """
+    if p == 0 or not (train or g.out.restores_dropout):
+        return x
+    attrs = {"ratio": float(p), "module": module, "restored": int(not train)}
+    return g.op("Dropout", x, domain="burn", **attrs)
 
 
 @rule("aten.feature_dropout.default", is_alias=True)
 def feature_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     """Drop whole channels of samples [batch, channels, ...]."""
-    if not train or p == 0:
-        return input
+    if input.rank in _CHANNELS or not train or p == 0:
+        return dropped(g, input, p, train, _CHANNELS.get(input.rank, "Dropout"))
     shape = [g.extent(input, axis) if axis < 2 else 1 for axis in range(input.rank)]
     return g.op("Mul", input, dropout(g, filled(g, shape, 1), p, train))
 
 
-@rule("aten.alpha_dropout.default", "aten.feature_alpha_dropout.default", is_alias=True)
+#: The classes that drop channels, by the rank of their operand.
+_CHANNELS = {2: "Dropout", 3: "Dropout1d", 4: "Dropout2d", 5: "Dropout3d"}
+
+
+@rule("aten.alpha_dropout.default", is_alias=True)
 def alpha_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
+    return dropped(g, input, p, train, "AlphaDropout")
+
+
+@rule("aten.feature_alpha_dropout.default", is_alias=True)
+def feature_alpha_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     if train and p:
-        raise UnsupportedModel("alpha dropout in training mode")
+        raise UnsupportedModel("alpha dropout of channels in training mode")
     return input
 
 
@@ -232,6 +252,7 @@ def native_dropout(
     g: Builder, input: Value, p: float, train: bool | None
 ) -> tuple[Value, Value]:
     if train is False or p == 0:
+        input = dropped(g, input, p, train)
         mask = g.op("Expand", g.constant(True, "bool"), g.op("Shape", input))
         return input, mask
     operands = (g.constant(p, "float32"), g.constant(True, "bool"))

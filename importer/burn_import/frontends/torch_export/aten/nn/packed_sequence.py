@@ -17,6 +17,7 @@ from burn_import.frontends.torch_export.aten.nn.rnn import (
     RNN_TANH,
     Kind,
     Stack,
+    between_layers,
     inside,
     swap_time_and_batch,
 )
@@ -139,7 +140,8 @@ def lstm(
     bidirectional: bool,
 ) -> Sequence[Value]:
     stack = (params, has_biases, num_layers, bidirectional)
-    return layers(g, LSTM, data, hx, stack, dropout if train else 0.0)
+    ratio = between_layers(g, dropout, train, num_layers)
+    return layers(g, LSTM, data, hx, stack, ratio)
 
 
 def single(kind: Kind, name: str) -> None:
@@ -158,7 +160,8 @@ def single(kind: Kind, name: str) -> None:
         bidirectional: bool,
     ) -> Sequence[Value]:
         stack = (params, has_biases, num_layers, bidirectional)
-        return layers(g, kind, data, [hx], stack, dropout if train else 0.0)
+        ratio = between_layers(g, dropout, train, num_layers)
+        return layers(g, kind, data, [hx], stack, ratio)
 
     rule(f"aten.{name}.data")(apply)
 

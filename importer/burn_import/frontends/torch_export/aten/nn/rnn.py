@@ -43,6 +43,15 @@ LSTM = Kind("LSTM", (0, 3, 1, 2))  # i f g o -> i o f c
 GRU = Kind("GRU", (1, 0, 2))  # r z n -> z r h
 
 
+def between_layers(g: Builder, ratio: float, train: bool, layers: int) -> float:
+    """Return the ratio of the dropout that a stack of layers applies."""
+    if layers < 2:
+        return 0.0
+    if ratio and not train and g.out.restores_dropout:
+        g.out.left_out_dropout.add(ratio)
+    return ratio if train else 0.0
+
+
 @rule("aten.lstm.input")
 def lstm(
     g: Builder,
@@ -56,7 +65,7 @@ def lstm(
     bidirectional: bool,
     batch_first: bool,
 ) -> Sequence[Value]:
-    ratio = dropout if train and num_layers > 1 else 0.0
+    ratio = between_layers(g, dropout, train, num_layers)
     stack = params, has_biases, num_layers, bidirectional
     return Stack(g, LSTM, *stack, ratio=ratio).run(input, hx, batch_first)
 
@@ -76,7 +85,7 @@ def single(kind: Kind) -> None:
         bidirectional: bool,
         batch_first: bool,
     ) -> Sequence[Value]:
-        ratio = dropout if train and num_layers > 1 else 0.0
+        ratio = between_layers(g, dropout, train, num_layers)
         stack = params, has_biases, num_layers, bidirectional
         return Stack(g, kind, *stack, ratio=ratio).run(input, [hx], batch_first)
 
