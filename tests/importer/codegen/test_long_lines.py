@@ -132,3 +132,8 @@ def test_at_most_three_calls_are_inside_of_each_other(tmp_path: Path) -> None:
     source = check(tmp_path, text + "\n}", {"v0": normal(5, seed=0)})
     calls = [ast.unparse(one).count("(") for one in statements(source)]
     assert calls == [3, 3, 2]
+
+
+def test_parentheses_inside_of_strings_do_not_count_as_calls() -> None:
+    assert nesting("""f(g('a)'), "b'(")""") == nesting("f(g(x))") == 2
+    assert nesting(r"f('\'(', x)") == 1

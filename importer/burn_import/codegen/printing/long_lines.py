@@ -22,6 +22,8 @@ SHORTEST = 16
 NAME = 6
 #: A parenthesis, with what precedes the one of a call.
 _PARENTHESIS = re.compile(r"([\w\])]?)\(|\)")
+#: A string, as ``repr`` writes it.
+_STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 #: An element of a list has a name: the list's, with a number.
 _ELEMENT = re.compile(r"[\w.]+\[-?\w+\]")
 
@@ -120,7 +122,7 @@ def nesting(text: str) -> int:
     """Return how many calls are inside of each other's parentheses at most."""
     calls: list[bool] = []
     deepest = 0
-    for match in _PARENTHESIS.finditer(text):
+    for match in _PARENTHESIS.finditer(_STRING.sub("''", text)):
         if match[0] == ")":
             calls.pop()
             continue
