@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 import burn
+from burn_import.codegen.printing.long_lines import nesting
 from tests.importer.looped import check, judged, normal, parsed
 from tests.modules import generate, import_file
 
