@@ -9,7 +9,8 @@ from burn.attribute_hints import Hints
 #: Elementwise operations of one tensor that ``burn.ops`` has with the same name.
 _UNARY = (
     *("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "cos", "cosh"),
-    *("erf", "erfinv", "exp", "floor", "lgamma", "log", "neg", "reciprocal", "round"),
+    *("erf", "erfinv", "exp", "expm1", "floor", "lgamma", "log", "log1p", "neg"),
+    *("reciprocal", "round"),
     *("sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"),
     *("gelu", "relu", "sigmoid", "silu"),
 )
@@ -69,8 +70,6 @@ _ELEMENTWISE: Hints = {
     "rsqrt": "1.0 / ops.sqrt(x)",
     "hypot": "ops.sqrt(x * x + y * y)",
     "exp2": "2.0 ** x",
-    "expm1": "ops.exp(x) - 1.0",
-    "log1p": "ops.log(x + 1.0)",
     "log2": "ops.log(x) / math.log(2.0)",
     "log10": "ops.log(x) / math.log(10.0)",
     "logit": "ops.log(x / (1.0 - x))",

@@ -21,7 +21,7 @@ UNARY = (
     *("hard_swish", "mish", "gelu", "shrink", "permute", "flatten", "squeeze", "sum"),
     *("mean", "flip", "softmax", "log_softmax", "cumsum", "layer_norm", "lgamma"),
     *("erfinv", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh"),
-    *("acosh", "atanh"),
+    *("acosh", "atanh", "expm1", "log1p"),
 )
 BINARY = (
     *("add", "sub", "mul", "div", "remainder", "fmod", "atan2", "matmul", "linear"),

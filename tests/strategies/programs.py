@@ -30,6 +30,16 @@ def inverse_error(draw: Draw, version: int) -> Example:
     return Example({}, [np.tanh(floats(draw, extents(draw))) * np.float32(0.9)])
 
 
+@case("Expm1", domain="burn")
+def exponential_less_one(draw: Draw, version: int) -> Example:
+    return Example({}, [floats(draw, extents(draw))])
+
+
+@case("Log1p", domain="burn")
+def logarithm_of_one_more(draw: Draw, version: int) -> Example:
+    return Example({}, [positive(floats(draw, extents(draw))) - np.float32(0.8)])
+
+
 @case("ScaledBesselI", domain="burn")
 def bessel(draw: Draw, version: int) -> Example:
     order = draw(st.integers(0, 3))

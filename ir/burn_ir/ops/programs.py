@@ -51,6 +51,22 @@ class Erfinv(Floating, Op, onnx="Erfinv", versions=(1,), domain="burn"):
 
 
 @operator
+class Expm1(Floating, Op, onnx="Expm1", versions=(1,), domain="burn"):
+    """``exp(x) - 1``, exact for small ``x``."""
+
+    def lower(self, x: Value) -> Value:
+        return ops.expm1(x)
+
+
+@operator
+class Log1p(Floating, Op, onnx="Log1p", versions=(1,), domain="burn"):
+    """``log(1 + x)``, exact for small ``x``."""
+
+    def lower(self, x: Value) -> Value:
+        return ops.log1p(x)
+
+
+@operator
 class ScaledBesselI(Floating, Op, onnx="ScaledBesselI", versions=(1,), domain="burn"):
     """``exp(-abs(x))`` times the modified Bessel function of the first kind."""
 

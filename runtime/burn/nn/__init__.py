@@ -84,7 +84,12 @@ if TYPE_CHECKING:
         PairwiseDistance as PairwiseDistance,
     )
     from burn.nn.embedding import Embedding as Embedding, EmbeddingBag as EmbeddingBag
-    from burn.nn.linear import Bilinear as Bilinear, Conv1D as Conv1D, Linear as Linear
+    from burn.nn.linear import (
+        Bilinear as Bilinear,
+        Conv1D as Conv1D,
+        Linear as Linear,
+        SwiGLU as SwiGLU,
+    )
     from burn.nn.norm import (
         BatchNorm1d as BatchNorm1d,
         BatchNorm2d as BatchNorm2d,
@@ -226,7 +231,7 @@ else:
             ),
             "burn.nn.distances": ("CosineSimilarity", "PairwiseDistance"),
             "burn.nn.embedding": ("Embedding", "EmbeddingBag"),
-            "burn.nn.linear": ("Bilinear", "Conv1D", "Linear"),
+            "burn.nn.linear": ("Bilinear", "Conv1D", "Linear", "SwiGLU"),
             "burn.nn.norm": (
                 "BatchNorm1d",
                 "BatchNorm2d",

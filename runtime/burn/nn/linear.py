@@ -86,3 +86,19 @@ class Bilinear(Module):
     def describe(self) -> str:
         sizes = f"{self.in1_features}, {self.in2_features}, {self.out_features}"
         return f"{sizes}, bias={self.bias is not None}"
+
+
+class SwiGLU(Module):
+    """``silu(linear_inner(x)) * linear_outer(x)``: [..., in] to [..., out].
+
+    A gated linear unit (N. Shazeer, 2020), with the names of Burn; feed-forward layers
+    of Llama call the two ``gate_proj`` and ``up_proj``.
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = False) -> None:
+        super().__init__()
+        self.linear_inner = Linear(in_features, out_features, bias)
+        self.linear_outer = Linear(in_features, out_features, bias)
+
+    def __call__(self, x: Tensor) -> Tensor:
+        return ops.silu(self.linear_inner(x)) * self.linear_outer(x)

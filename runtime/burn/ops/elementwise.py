@@ -207,6 +207,28 @@ def _(grad: Any, out: Any, x: Any) -> Any:
 
 
 @primitive(traceable=True, infallible=True, memory_bound=True)
+def expm1(x: Array) -> Array:
+    """Return ``exp(x) - 1``, exact for small ``x``."""
+    return np.expm1(x)
+
+
+@expm1.vjp_reading(results=(0,))
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return grad * (out + 1.0)
+
+
+@primitive(traceable=True, infallible=True, memory_bound=True)
+def log1p(x: Array) -> Array:
+    """Return ``log(1 + x)``, exact for small ``x``."""
+    return np.log1p(x)
+
+
+@log1p.vjp_reading({0: (0,)})
+def _(grad: Any, out: Any, x: Any) -> Any:
+    return grad / (x + 1.0)
+
+
+@primitive(traceable=True, infallible=True, memory_bound=True)
 def sqrt(x: Array) -> Array:
     """Return the square root."""
     return np.sqrt(x)

@@ -24,8 +24,9 @@ NAMES = {
         "decomposition": "cholesky eigh qr svd",
         "deform": "deform_conv",
         "elementwise": (
-            "abs add ceil div erf exp floor floor_div fmod log maximum minimum mul "
-            "neg pow reciprocal remainder round sign sqrt sub trunc trunc_div"
+            "abs add ceil div erf exp expm1 floor floor_div fmod log log1p maximum "
+            "minimum mul neg pow reciprocal remainder round sign sqrt sub trunc "
+            "trunc_div"
         ),
         "embedding": "embedding",
         "encoders": "lookup one_hot_encode",

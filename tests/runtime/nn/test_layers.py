@@ -23,6 +23,16 @@ def test_linear() -> None:
     assert keys(nn.Linear(5, 3, bias=False)) == {"weight": (3, 5)}
 
 
+def test_swiglu() -> None:
+    layer = nn.SwiGLU(5, 3)
+    x = normal(2, 4, 5)
+    inner = x @ layer.linear_inner.weight.numpy().T
+    outer = x @ layer.linear_outer.weight.numpy().T
+    expected = inner / (1 + np.exp(-inner)) * outer
+    np.testing.assert_allclose(layer(burn.from_numpy(x)).numpy(), expected, rtol=1e-5)
+    assert keys(layer) == {"linear_inner.weight": (3, 5), "linear_outer.weight": (3, 5)}
+
+
 def test_first_values_are_pytorchs() -> None:
     layer = nn.Conv2d(16, 64, (3, 2), groups=4)
     bound = 1 / np.sqrt(16 // 4 * 6)

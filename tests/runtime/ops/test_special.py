@@ -112,3 +112,12 @@ def test_results_have_the_dtype_of_the_operand() -> None:
     x = burn.tensor(np.array([0.5, 0.25], np.float16))
     for y in (ops.lgamma(x), ops.polygamma(x, n=1), ops.erfinv(x)):
         assert y.dtype == x.dtype
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_logarithms_and_exponentials_near_zero_are_exact(dtype: str) -> None:
+    x = np.array([1e-6, -3e-7, 2e-20, 0.0, 0.5, -0.5], dtype)
+    for function, exact in ((ops.log1p, np.log1p), (ops.expm1, np.expm1)):
+        result = burn.compile(function)(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(result, exact(x), rtol=1e-6)
+        check_gradient(function, np.array([0.3, -0.4, 1e-3]))

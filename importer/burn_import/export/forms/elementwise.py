@@ -50,6 +50,18 @@ def minimum(w: GraphWriter, x: Any, y: Any) -> Operand:
     return w.node("Min", *promoted(w, x, y))
 
 
+@form("expm1", "log1p")
+def near_zero(w: GraphWriter, x: Operand) -> Operand:
+    """Write ``exp(x) - 1`` or ``log(1 + x)``, which ONNX has not as operators.
+
+    Runtimes round it, other than here, where ``x`` is near 0.
+    """
+    one = w.scalar(1.0, x.dtype)
+    if w.primitive == "expm1":
+        return w.node("Sub", w.node("Exp", x), one)
+    return w.node("Log", w.node("Add", x, one))
+
+
 @form("not_equal")
 def not_equal(w: GraphWriter, x: Any, y: Any) -> Operand:
     return w.node("Not", w.node("Equal", *promoted(w, x, y), dtype=dtypes.bool_))

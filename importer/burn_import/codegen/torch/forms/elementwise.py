@@ -35,6 +35,8 @@ SIMPLE: Mapping[Any, str] = {
     ops.cosh: "torch.cosh",
     ops.det: "torch.linalg.det",
     ops.erf: "torch.erf",
+    ops.expm1: "torch.expm1",
+    ops.log1p: "torch.log1p",
     ops.exp: "torch.exp",
     ops.floor: "torch.floor",
     ops.fmod: "torch.fmod",

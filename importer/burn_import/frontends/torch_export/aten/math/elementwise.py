@@ -120,12 +120,12 @@ def exp2(g: Builder, self: Value) -> Value:
 
 @rule("aten.expm1.default", "aten.special_expm1.default")
 def expm1(g: Builder, self: Value) -> Value:
-    return g.op("Sub", g.op("Exp", g.cast(self)), 1)
+    return g.op("Expm1", g.cast(self), domain="burn")
 
 
 @rule("aten.log1p.default", "aten.special_log1p.default")
 def log1p(g: Builder, self: Value) -> Value:
-    return g.op("Log", g.op("Add", g.cast(self), 1))
+    return g.op("Log1p", g.cast(self), domain="burn")
 
 
 def logarithm(base: float) -> Rule:
