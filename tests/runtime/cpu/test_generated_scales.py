@@ -8,8 +8,9 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.cpu.bind.native_calls import pair, single
-from burn.backend.cpu.jit.entries import GENERATED
+from burn.backend.cpu.bind.finite import expect_numbers
+from burn.backend.cpu.bind.native_calls import checks_ahead, pair, single
+from burn.backend.cpu.jit.entries import GENERATED, Entry, Free
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.onednn.kernels.norms.generated_scales import scale_channels
 from burn.ops.fused import batch_norm_then
@@ -206,3 +207,17 @@ def test_images_in_another_order_are_left_to_numpy() -> None:
     x, scale = normal(2, 16, 5, 5), normal(16)
     call = partial(scale_channels, x, scale, scale, np.empty_like(x), False)
     assert single(call) is None
+
+
+def test_operands_of_a_concatenation_behind_a_check_live_until_it() -> None:
+    """A check that moves ahead of the concatenation delays the end of its operands."""
+    parts, joint = [normal(2, 3, 4), normal(2, 1, 4)], np.empty((2, 4, 4), np.float32)
+    calls = (
+        partial(np.negative, parts[0], out=parts[0]),
+        partial(np.concatenate, parts, axis=1, out=joint),
+        partial(expect_numbers, normal(3)),
+    )
+    frees = [Free(1, 0, 8), Free(2, 8, 16), Free(3, 16, 24)]
+    ordered, moved = checks_ahead([Entry(None, call) for call in calls], frees)
+    assert [entry.call for entry in ordered] == [calls[0], calls[2], calls[1]]
+    assert moved == [Free(1, 0, 8), Free(3, 8, 16), Free(3, 16, 24)]

@@ -85,7 +85,7 @@ class Sequential(Module):
     def __init__(self, *steps: Callable[[Tensor], Tensor]) -> None:
         super().__init__()
         for step in steps:
-            if not callable(step):
+            if not callable(step) and not isinstance(step, Module):
                 raise TypeError(
                     "expected modules and functions, as in nn.Sequential(*layers), "
                     f"got {type(step).__name__}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def as_machine_code(
 
     The second result must live as long as the calls.
     """
-    entries = _checks_ahead(entries)
+    entries, frees = checks_ahead(entries, frees)
     entries, owned = joined(entries, frees, policy, Finders(single, pair))
     return list(map(_with_generated_kernel, entries)), owned
 
@@ -71,20 +72,28 @@ def single(call: Callable[[], Any]) -> Single | None:
     return None if kernel is None else Single(kernel, time)
 
 
-def _checks_ahead(entries: list[Entry]) -> list[Entry]:
+def checks_ahead(
+    entries: list[Entry], frees: list[Free]
+) -> tuple[list[Entry], list[Free]]:
     """Return the calls, with checks of values ahead of concatenations of others.
 
-    A batch norm follows directly on the concatenation of its operand then.
+    A batch norm follows directly on the concatenation of its operand then. Memory that
+    a concatenation reads is dead after it, also where that comes later now.
     """
-    ordered: list[Entry] = []
-    for entry in entries:
-        position, call = len(ordered), entry.call
+    order: list[int] = []
+    for number, entry in enumerate(entries):
+        position, call = number, entry.call
         check = _of_check(call.func, call.args) if type(call) is partial else None
         if check is not None:
-            while position and _joins_others(ordered[position - 1].call, check[0]):
+            while position and _joins_others(
+                entries[order[position - 1]].call, check[0]
+            ):
                 position -= 1
-        ordered.insert(position, entry)
-    return ordered
+        order.insert(position, number)
+    places = sorted(range(len(order)), key=order.__getitem__)
+    calls = [0, *(last + 1 for last in accumulate(places, max))]
+    frees = [free._replace(calls=calls[free.calls]) for free in frees]
+    return [entries[number] for number in order], frees
 
 
 def _joins_others(call: Callable[[], Any], array: Array) -> bool:
