@@ -103,6 +103,20 @@ def test_one_spatial_axis_and_lines_in_blocks() -> None:
     compare((1, 30, 61, 64), (1, 1, 64, 8))
 
 
+def test_the_stride_of_a_single_column_is_not_read() -> None:
+    image, weight = normal(2, 5, 1, 3), normal(1, 1, 3, 4, seed=2)
+    far, near, _, last = image.strides
+    strange = np.lib.stride_tricks.as_strided(
+        image, image.shape, (far, near, 4096, last)
+    )
+    assert strange.flags.c_contiguous
+    out = np.empty((2, 5, 1, 4), np.float32)
+    wins = windows((5, 1), (1, 1), 1, 0, 1)
+    made = machine().call(convolved(strange, weight, None, None, out, wins, INFINITE))
+    made.call()
+    assert_close(out, image @ weight[0, 0])
+
+
 @pytest.mark.parametrize("threads", [2, 5])
 def test_threads_compute_ranges(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machines, "loaded", lambda: None)

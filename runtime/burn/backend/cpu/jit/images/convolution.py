@@ -93,7 +93,9 @@ def _lines(image: Array, out: Array, wins: Windows) -> Lines:
     if wins.taps == 1 and image.flags.c_contiguous and prod(wins.stride) == 1:
         total = height * width
         line = min(_LINE, total)
-        return Lines(-(-total // line), line, total, line * across, across, taps)
+        # The stride of an axis of extent 1 can be any number.
+        pixel = image.itemsize * image.shape[-1]
+        return Lines(-(-total // line), line, total, line * pixel, pixel, taps)
     below, right = (1, *wins.stride)[-2:]
     total = height * width
     return Lines(height, width, total, below * down, right * across, taps)
