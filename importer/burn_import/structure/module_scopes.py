@@ -19,7 +19,11 @@ MOST_RESULTS = 4
 
 
 class ModuleScopes:
-    """The scopes of nodes and the paths of layers, both by the node's identity."""
+    """The choice of scopes that become modules.
+
+    ``layers`` are the paths of layers and ``scopes`` those of all nodes, by the node's
+    identity; ``users`` are the readers of each value.
+    """
 
     def __init__(
         self,
