@@ -102,6 +102,8 @@ class Constants(Mapping[str, Array]):
         self.learned: set[str] = set()
         #: Values computed by nodes that replace stored arrays.
         self.made: set[str] = set()
+        #: Values computed from the author's arrays, whose contents no type states.
+        self.derived: set[str] = set()
         #: The author's non-persistent buffers, which no ``state_dict`` contains.
         self.transient: set[str] = set()
         #: Whether the file records which buffers are non-persistent.

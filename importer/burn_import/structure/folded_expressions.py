@@ -31,27 +31,29 @@ def with_derivations(graph: Graph) -> Graph:
 
     The tensors themselves and the weights of layers stay constants.
     """
-    inserted: set[str] = set()
-    result = apply_with_bodies(lambda inner: _with_derivations(inner, inserted), graph)
-    if result is not graph:
-        result = infer(result)
-    return apply_with_bodies(lambda inner: with_unknown(inner, inserted), result)
+    result = apply_with_bodies(_with_derivations, graph)
+    return graph if result is graph else infer_derived(result)
 
 
-def with_unknown(graph: Graph, names: set[str]) -> Graph:
-    """Return ``graph`` with the contents of the values ``names`` marked unknown.
+def infer_derived(graph: Graph) -> Graph:
+    """Return ``graph`` with types recomputed, without contents of derived values.
 
     Values with known contents would be emitted as literals instead of computed.
     """
-    types = {n: t.forget() for n, t in graph.types.items() if n in names}
+    return apply_with_bodies(_with_unknown, infer(graph))
+
+
+def _with_unknown(graph: Graph) -> Graph:
+    names = graph.constants.derived & graph.types.keys()
+    types = {name: graph.types[name].forget() for name in names}
     return replace(graph, types={**graph.types, **types}) if types else graph
 
 
-def _with_derivations(graph: Graph, inserted: set[str]) -> Graph:
+def _with_derivations(graph: Graph) -> Graph:
     run = _Derivations(graph)
     for node in graph.nodes:
         run.add(node)
-    inserted |= run.inserted
+    graph.constants.derived |= run.inserted
     return with_nodes(graph, run.nodes)
 
 

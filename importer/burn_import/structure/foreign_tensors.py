@@ -10,12 +10,11 @@ from burn_import.provenance.weight_owners import called_again
 from burn_import.rewriting.arrays import memory_of
 from burn_import.rewriting.graphs import value_names, with_nodes
 from burn_import.structure.folded_expressions import (
+    infer_derived,
     layer_constants,
-    with_unknown,
 )
 from burn_import.structure.listed_tensors import home_of
 from burn_ir.graph import Graph, Node
-from burn_ir.infer import infer
 from burn_ir.names import free_name
 from burn_ir.ops.shape import Identity
 
@@ -34,7 +33,8 @@ def pass_tensors_down(graph: Graph) -> Graph:
     result = with_nodes(graph, nodes)
     if not run.values:
         return result
-    return with_unknown(infer(result), set(run.values.values()))
+    graph.constants.derived.update(run.values.values())
+    return infer_derived(result)
 
 
 class _HandingDown:

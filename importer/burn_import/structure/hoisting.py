@@ -16,10 +16,10 @@ from burn_import.passes.cleanup.dead_code import dead_code
 from burn_import.provenance.path_segments import Path, common
 from burn_import.rewriting.arrays import number
 from burn_import.rewriting.graphs import with_nodes
+from burn_import.structure.folded_expressions import infer_derived
 from burn_import.structure.places import Places
 from burn_ir.dim import Dim, Poly
 from burn_ir.graph import Graph, Node
-from burn_ir.infer import infer
 from burn_ir.names import free_name
 from burn_ir.ops.indexing import Gather
 from burn_ir.ops.shape import Shape, Squeeze
@@ -68,7 +68,7 @@ def with_input_extents(graph: Graph) -> Graph:
         index = number(graph, axis, int64)
         nodes.append(Node(Gather(), (shapes[name], index), node.outputs))
     # A module that computed nothing else has no result any more.
-    return infer(dead_code(with_nodes(graph, nodes))) if shapes else graph
+    return infer_derived(dead_code(with_nodes(graph, nodes))) if shapes else graph
 
 
 def _reads_computed_shape(graph: Graph, node: Node) -> bool:

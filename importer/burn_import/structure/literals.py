@@ -19,10 +19,9 @@ from burn_import.provenance.trainable import contents, is_sinusoid, is_trained
 from burn_import.provenance.weight_owners import is_authored, is_key, original
 from burn_import.rewriting.arrays import integers, literal
 from burn_import.rewriting.graphs import apply_with_bodies, value_names, with_nodes
-from burn_import.structure.folded_expressions import layer_constants
+from burn_import.structure.folded_expressions import infer_derived, layer_constants
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph, Node
-from burn_ir.infer import infer
 from burn_ir.names import free_name
 from burn_ir.op import Op
 from burn_ir.ops.cast import Cast
@@ -46,7 +45,7 @@ def with_literals(graph: Graph) -> Graph:
     Short arrays are recorded in ``graph.constants.inlined``.
     """
     result = apply_with_bodies(_with_literals, graph)
-    return result if result is graph else infer(result)
+    return result if result is graph else infer_derived(result)
 
 
 def _with_literals(graph: Graph) -> Graph:

@@ -174,6 +174,15 @@ class Tree:
         """
         return list(self._entries(self.root, ()))
 
+    def classes_by_path(self) -> dict[Path, str]:
+        """Return the class of each module by where the keys of its arrays begin.
+
+        Sequences have no class of their own, "".
+        """
+        classes: dict[Path, str] = {}
+        _add_classes(self.root, (), classes)
+        return classes
+
     def _entries(self, part: ModuleNode, prefix: Path) -> Iterator[Entry]:
         model = self.model[id(part)]
         seen: set[Path] = set()
@@ -196,6 +205,15 @@ class Tree:
             if call.path not in called:
                 called.add(call.path)
                 yield from self._entries(call.part, (*prefix, *call.path))
+
+
+def _add_classes(part: ModuleNode, prefix: Path, classes: dict[Path, str]) -> None:
+    """Add the class of ``part``, whose keys begin with ``prefix``, and of its parts."""
+    classes[prefix] = "" if part.sequence else part.class_name
+    for call in (call for item in part.items for call in calls_of(item)):
+        path = (*prefix, *call.path)
+        if path not in classes:
+            _add_classes(call.part, path, classes)
 
 
 def _reads(part: ModuleNode) -> list[str]:

@@ -83,3 +83,33 @@ def test_a_name_with_a_hyphen_in_the_scopes_of_an_exporter(tmp_path: Path) -> No
     x = net.linear("fc", x, 4, 2)
     actual = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
     assert actual.keys == set(net.weights)
+
+
+def test_one_attribute_for_two_names_in_two_classes(tmp_path: Path) -> None:
+    """Each class has its own name: ``_blocks`` of the encoder, ``blocks``."""
+    net = ScopedNet()
+    x = net.input("x", 2, 4)
+    for path in ("encoder._blocks", "decoder.blocks"):
+        for number in range(2):
+            scope = f"{path}.{number}"
+            x = net.linear(f"{scope}.up", x, 4, 4)
+            x = net.run("Relu", scope, x)
+        x = net.run("Mul" if "_" in path else "Add", path.split(".")[0], x, x)
+    actual = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
+    check_keys(tmp_path, net, actual)
+    assert "encoder._blocks.1.up.weight" in actual.keys
+
+
+def test_a_layer_that_only_some_instances_have(tmp_path: Path) -> None:
+    """As in EfficientNet, whose first block has no ``_expand_conv``."""
+    net = ScopedNet()
+    x = net.input("x", 2, 4)
+    for number in range(3):
+        scope = f"blocks.{number}"
+        y = net.linear(f"{scope}._expand", x, 4, 4) if number else x
+        y = net.run("Relu", scope, y)
+        y = net.linear(f"{scope}._project", y, 4, 4)
+        x = net.run("Add", scope, x, y)
+    actual = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
+    check_keys(tmp_path, net, actual)
+    assert actual.source.count("class ") == 2

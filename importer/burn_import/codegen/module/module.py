@@ -27,7 +27,6 @@ from burn_import.codegen.naming.argument_order import order_boundaries
 from burn_import.codegen.naming.function_names import Nouns, parameter_names
 from burn_import.codegen.naming.record_names import (
     find_record_names,
-    key_of,
     with_record_names,
 )
 from burn_import.codegen.printing.target import BURN, Target
@@ -116,11 +115,11 @@ def assemble(
     _check_sizes([(".".join(entry.key), array) for entry, array in arrays])
     ties = find_ties(entries, graph)
     texts = with_ties(texts, tree, entries, ties)
-    names = find_record_names(texts, entries, graph)
+    names = find_record_names(texts, entries, tree)
     texts = with_record_names(texts, names)
     texts = with_root_parameters(with_sequence_classes(texts), tree)
     owned = unique_entries(entries, ties)
-    weights = [(key_of(e, names), graph.constants[e.constant]) for e in owned]
+    weights = [(names.key_of(e), graph.constants[e.constant]) for e in owned]
     if inside:
         texts, weights = promote_list(texts, weights, inside)
     return Assembly(tree, nouns, texts, weights, owned)
