@@ -179,6 +179,28 @@ CASES: tuple[Case, ...] = (
             ("sub", np.subtract),
             ("mul", np.multiply),
             ("div", np.divide),
+            ("maximum", np.maximum),
+            ("minimum", np.minimum),
+            ("max", np.maximum),
+            ("min", np.minimum),
+        )
+    ),
+    *(
+        changing(
+            "out",
+            case(
+                f"{name}.out",
+                twice(function),
+                label=label,
+                self=given("n", 3),
+                out=out("n", 3),
+            ),
+        )
+        for name, function, label, given, out in (
+            ("exp", np.exp, "wider", f32, f64),
+            ("abs", np.abs, "same", f32, f32),
+            ("neg", np.negative, "same", f32, f32),
+            ("sin", lambda x: np.sin(x.astype(np.float32)), "whole", i64, f64),
         )
     ),
     changing(

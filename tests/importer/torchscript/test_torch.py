@@ -28,6 +28,10 @@ UNTRACED = {
     "aten.view.dtype": "TorchScript does not know what it shares",
     "aten.arange.default-sized": "a number that is computed is a tensor for the tracer",
     "aten.arange.start": "a number that is computed is a tensor for the tracer",
+    **dict.fromkeys(
+        ("aten.mm.dtype", "aten.bmm.dtype", "aten.addmm.dtype"),
+        "PyTorch computes it on CUDA alone",
+    ),
     "aten.vander.default": "NumPy gives float64 for float32, PyTorch float32",
 }
 CASES = [case for case in families.CASES if case.target.startswith("aten.")]

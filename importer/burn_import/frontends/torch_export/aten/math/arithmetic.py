@@ -130,6 +130,8 @@ def fmod(g: Builder, self: Operand, other: Operand) -> Value:
 
 rule("aten.maximum.default", "aten.max.other")(binary("Max"))
 rule("aten.minimum.default", "aten.min.other")(binary("Min"))
+rule("aten.maximum.out", "aten.max.out", mutates="out")(into_out(binary("Max")))
+rule("aten.minimum.out", "aten.min.out", mutates="out")(into_out(binary("Min")))
 rule("_operator.add")(binary("Add"))
 rule("_operator.sub")(binary("Sub"))
 rule("_operator.mul")(binary("Mul"))

@@ -28,6 +28,20 @@ def unary(op_type: str) -> Rule:
     return apply
 
 
+def unary_into_out(function: Rule, *, is_float: bool) -> Rule:
+    """Return the rule of an overload that writes to ``out``, which may be wider.
+
+    ``is_float`` says that the result of whole numbers is float32.
+    """
+
+    def apply(g: Builder, self: Value, *, out: Value) -> Value:
+        is_whole = kind_of(self.dtype) < kind_of(FLOAT32)
+        dtype = FLOAT32 if is_float and is_whole else self.dtype
+        return g.cast(function(g.at(dtype), self))
+
+    return apply
+
+
 for _name, _op in {
     "abs": "Abs",
     "neg": "Neg",
@@ -49,6 +63,8 @@ for _name, _op in {
     "reciprocal": "Reciprocal",
 }.items():
     rule(f"aten.{_name}.default")(unary(_op))
+    _rule = unary_into_out(unary(_op), is_float=_name not in ("abs", "neg"))
+    rule(f"aten.{_name}.out", mutates="out")(_rule)
 for _name, _op in {
     "absolute": "Abs",
     "negative": "Neg",

@@ -23,9 +23,15 @@ from burn_ir import UnsupportedModel
     "aten._functional_sym_constrain_range.default",
     "aten._functional_sym_constrain_range_for_size.default",
     "_operator.is_",
+    *("aten.promote_types.default", "aten.can_cast.default", "aten.result_type.Tensor"),
+    *("aten.result_type.Scalar", "aten.result_type.Scalar_Tensor"),
+    "aten.result_type.Scalar_Scalar",
 )
 def nothing(g: Builder, *args: Any, **kwargs: Any) -> None:
-    """Drop an assertion of the exporter; the model's shapes satisfy it."""
+    """Drop an assertion of the exporter; the model's shapes satisfy it.
+
+    A function of dtypes alone has no result in the program, whose calls have the dtype.
+    """
 
 
 @rule("higher_order.with_effects")
