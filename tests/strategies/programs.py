@@ -90,8 +90,10 @@ def quotient(draw: Draw, version: int) -> Example:
 def windows(draw: Draw, version: int) -> Example:
     rank = draw(st.integers(1, 3))
     sizes = tuple(draw(st.integers(1, 4)) for _ in range(rank))
-    shape = (2, 3, *extents(draw, rank, rank, least=2, most=6))
-    return Example({"output_size": sizes}, [floats(draw, shape)])
+    x = floats(draw, (2, 3, *extents(draw, rank, rank, least=2, most=6)))
+    if draw(st.booleans()):
+        return Example({}, [x, np.array(sizes, np.int64)], always_stored=frozenset({1}))
+    return Example({"output_size": sizes}, [x])
 
 
 @case("Var", "Std", domain="burn")

@@ -6,12 +6,14 @@ from math import prod
 from typing import Any
 
 from burn import dtypes, ops
+from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import Arithmetic, same_dtype
 from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.ops.options import non_default
 from burn_ir.ops.reduction import without
+from burn_ir.ops.support import known_dims, length, static_dims, unnamed_dims
 from burn_ir.ops.window import Geometry, geometry
 from burn_ir.types import broadcast
 
@@ -125,22 +127,27 @@ class FloorDiv(Arithmetic, Op, onnx="FloorDiv", versions=(1,), domain="burn"):
 
 @operator
 class AdaptiveAvgPool(Op, onnx="AdaptiveAvgPool", versions=(1,), domain="burn"):
-    """The means of ``output_size`` windows that cover each spatial axis evenly."""
+    """The means of windows that cover each spatial axis evenly.
 
-    output_size: tuple[int, ...]
+    Their numbers are ``output_size``, or the operand ``sizes`` if they are computed.
+    """
 
-    def infer(self, x: Type) -> Type:
+    output_size: tuple[int, ...] = ()
+
+    def infer(self, x: Type, sizes: Type | None = None) -> Type:
         if expect_float(x).shape is None:
             return x.forget()
-        if x.rank != len(self.output_size) + 2:
-            raise InvalidOperand(
-                f"expected rank {len(self.output_size) + 2}, got {x.name}"
-            )
-        return x.with_shape((*x.dims[:2], *self.output_size))
+        if sizes is None:
+            dims: tuple[Dim, ...] = self.output_size
+        else:
+            dims = known_dims(sizes) or unnamed_dims(length(sizes))
+        if x.rank != len(dims) + 2:
+            raise InvalidOperand(f"expected rank {len(dims) + 2}, got {x.name}")
+        return x.with_shape((*x.dims[:2], *dims))
 
-    def lower(self, x: Value) -> Value:
-        sizes = self.output_size
-        size = sizes[0] if len(set(sizes)) == 1 else sizes
+    def lower(self, x: Value, sizes: Value = None) -> Value:
+        numbers = self.output_size if sizes is None else static_dims(sizes)
+        size = numbers[0] if len(set(numbers)) == 1 else numbers
         return ops.adaptive_avg_pool(x, output_size=size)
 
 

@@ -135,7 +135,10 @@ def adaptive_avg_pool(count: int) -> Rule:
     def apply(g: Builder, self: Value, output_size: Numbers) -> Value:
         sizes = as_tuple(output_size, count)
         if any(isinstance(size, Value) for size in sizes):
-            return _means_along_axes(g, self, sizes)
+            return batched(
+                *(g, self, count + 2),
+                lambda x: g.op("AdaptiveAvgPool", x, g.ints(sizes), domain="burn"),
+            )
         if all(size == 1 for size in sizes):
             return batched(g, self, count + 2, lambda x: g.op("GlobalAveragePool", x))
         return batched(
@@ -146,34 +149,6 @@ def adaptive_avg_pool(count: int) -> Rule:
         )
 
     return apply
-
-
-def _means_along_axes(g: Builder, x: Value, sizes: Sequence[int | Value]) -> Value:
-    """Return the means of windows along the axes whose extent changes.
-
-    Raises:
-        UnsupportedModel: an output size is computed, and not the extent of the axis.
-    """
-    new = g.results[0].dims
-    for axis, size in enumerate(sizes, x.rank - len(sizes)):
-        if isinstance(size, int):
-            x = _mean_windows(g, x, axis, size)
-        elif new is None or x.dims is None or new[axis] != x.dims[axis]:
-            raise UnsupportedModel("expected a fixed output size, or the extent")
-    return x
-
-
-def _mean_windows(g: Builder, x: Value, axis: int, size: int) -> Value:
-    """Return the means of ``size`` windows along one axis."""
-    extent, parts = g.extent(x, axis), []
-    for index in range(size):
-        start = _window_bound(g, extent, index, size)
-        end = _window_bound(g, extent, index + 1, size, size - 1)
-        part = g.op("Slice", x, g.ints(start), g.ints(end), [axis]) if size > 1 else x
-        parts.append(g.op("ReduceMean", part, [axis]))
-    pooled = g.op("Concat", *parts, axis=axis) if size > 1 else parts[0]
-    dims = None if x.dims is None else (*x.dims[:axis], size, *x.dims[axis + 1 :])
-    return replace(pooled, dims=dims)
 
 
 for _count in (1, 2, 3):
