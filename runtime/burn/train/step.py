@@ -61,12 +61,10 @@ class Step(Generic[P, R]):
         precision: Precision = "float32",
         scaler: GradScaler | None = None,
     ) -> None:
-        if accumulate < 1:
-            raise ValueError(f"expected accumulate >= 1, got {accumulate}")
+        _check_options(optimizer, accumulate, precision)
         self.function, self.model, self.optimizer = function, model, optimizer
         self.schedule, self.ema, self.accumulate = schedule, ema, accumulate
         self.compiled, self.communicator = compiled, communicator
-        check_precision(precision)
         self.precision = precision
         if scaler is None and precision == "fp16":
             scaler = GradScaler(model)
@@ -373,6 +371,19 @@ def step(
         )
 
     return decorate
+
+
+def _check_options(optimizer: Any, accumulate: int, precision: Precision) -> None:
+    if not isinstance(optimizer, AnyOptimizer):
+        kind = type(optimizer).__name__
+        raise TypeError(
+            f"expected an optimizer that takes gradients, as optim.AdamW, got {kind}; "
+            "optim.LBFGS evaluates the loss several times: call its step(closure) in a "
+            "loop of your own"
+        )
+    if accumulate < 1:
+        raise ValueError(f"expected accumulate >= 1, got {accumulate}")
+    check_precision(precision)
 
 
 def _zeros(box: Box) -> Deferred:
