@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -93,6 +94,9 @@ def _submit(pool: ProcessPoolExecutor, epoch: int, indices: Indices) -> Future[A
 def _start(source: BatchSource) -> None:
     global _source
     _source = source
+    # A terminal sends Ctrl-C to all processes. The main one decides what it means; its
+    # end closes the pipes of the workers, which ends them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _read(epoch: int, indices: Indices) -> Any:
