@@ -140,6 +140,34 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+def binary_cross_entropy(
+    probs: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the cross entropy of probabilities and ``target`` of the same shape.
+
+    Logarithms are at least -100, as in PyTorch. It is for models that end with a
+    sigmoid: :func:`binary_cross_entropy_with_logits` loses no precision near 0 and 1.
+    Elements are weighted by ``weight``, which is broadcast.
+
+    Raises:
+        ValueError: the shapes differ, or there is no such reduction.
+    """
+    check_same_shape(probs, target)
+    loss = -target * _clipped_log(probs) - (1.0 - target) * _clipped_log(1.0 - probs)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _clipped_log(x: Tensor) -> Tensor:
+    """Return the logarithm, at least -100; its gradient at 0 is 0, not infinite."""
+    is_zero = ops.equal(x, 0.0)
+    log = ops.maximum(ops.log(ops.where(is_zero, 1.0, x)), -100.0)
+    return ops.where(is_zero, -100.0, log)
+
+
 def kl_div(
     log_probs: Tensor,
     target: Tensor,

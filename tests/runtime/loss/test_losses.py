@@ -66,6 +66,7 @@ CLOSED: dict[str, Callable[[], Any]] = {
     "soft": lambda: -(SHARES * SOFT).sum(1).mean(),
     "nll": lambda: -(LOGS[[0, 2, 3], [0, 1, 3]] * WEIGHT[[0, 1, 3]]).sum() / 2.6,
     "bce": lambda: np.logaddexp(0, SCORES * 9 * (1 - 2 * BITS)).mean(),
+    "bce_probs": lambda: -np.log(np.where(BITS, SOFT, 1 - SOFT)).mean(),
     "mse": lambda: ((X - Y) ** 2).mean(),
     "l1": lambda: np.abs(X - Y).sum(),
     "huber": lambda: huber(0.7),
@@ -148,6 +149,14 @@ def test_ctc_without_an_alignment_is_infinite() -> None:
     rest = (burn.tensor([[1, 1]]), burn.tensor([2]), burn.tensor([2]))
     assert loss.ctc_loss(shares, *rest).item() == math.inf
     assert loss.ctc_loss(shares, *rest, zero_infinity=True).item() == 0.0
+
+
+def test_certain_probabilities_have_finite_losses_and_gradients() -> None:
+    probs = burn.tensor([0.0, 0.0, 1.0, 1.0], Autodiff(Cpu())).require_grad()
+    target = burn.tensor([0.0, 1.0, 0.0, 1.0])
+    value = loss.binary_cross_entropy(probs, target, reduction="none")
+    np.testing.assert_array_equal(value.numpy(), [0, 100, 100, 0])
+    assert np.isfinite(value.sum().backward()[probs].numpy()).all()
 
 
 @pytest.mark.parametrize(
