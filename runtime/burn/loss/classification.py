@@ -30,6 +30,7 @@ def cross_entropy(
     shares = ops.log_softmax(logits, axis=1)
     if dtypes.is_float(target.dtype):
         return _of_probabilities(shares, target, weight, label_smoothing, reduction)
+    target = _as_classes(target)
     if not label_smoothing:
         return nll_loss(
             shares, target, weight, ignore_index=ignore_index, reduction=reduction
@@ -71,6 +72,13 @@ def _of_probabilities(
     return reduced(loss, reduction)
 
 
+def _as_classes(target: Tensor) -> Tensor:
+    """Return classes as int32 or int64: others may not represent ``ignore_index``."""
+    if target.dtype in (dtypes.int32, dtypes.int64):
+        return target
+    return ops.cast(target, dtype=dtypes.int64)
+
+
 def _weighted(shares: Tensor, weight: Tensor | None) -> Tensor:
     if weight is None:
         return shares
@@ -99,7 +107,7 @@ def nll_loss(
             f"expected classes of shape {list(expected)} for scores of shape "
             f"{list(log_probs.shape)}, got {list(target.shape)}"
         )
-    classes = log_probs.shape[1]
+    classes, target = log_probs.shape[1], _as_classes(target)
     kept = ops.not_equal(target, ignore_index)
     # Negative indices count from the end: they are errors, as those above the classes.
     is_negative = ops.logical_and(kept, target < 0)

@@ -178,6 +178,20 @@ def test_wrong_arguments_are_refused(call: Any, message: str) -> None:
         call(burn.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int32])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_classes_are_integers_of_any_width(dtype: Any, smoothing: float) -> None:
+    scores = np.random.default_rng(0).standard_normal((4, 200))
+    classes = np.array([0, 5, 3, 127])
+    values = [
+        loss.cross_entropy(
+            burn.tensor(scores), burn.tensor(y), label_smoothing=smoothing
+        ).item()
+        for y in (classes, classes.astype(dtype))
+    ]
+    assert values[0] == values[1]
+
+
 @pytest.mark.parametrize("number", [-1, -3, 3])
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_numbers_that_are_no_class(number: int, smoothing: float) -> None:
