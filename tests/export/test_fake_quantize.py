@@ -101,3 +101,45 @@ def test_a_trained_network_has_scales_of_its_weights(tmp_path: Path) -> None:
     again: Any = load(written.path)
     expected = model.valid()(burn.tensor(X)).numpy()
     np.testing.assert_allclose(again(burn.tensor(X)).numpy(), expected, atol=1e-4)
+
+
+class Convolution(nn.Conv2d):
+    """A convolution whose weights and results are quantized."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        scale = ops.abs(self.weight).max((1, 2, 3), keepdims=True).detach() / 127.0
+        weight = ops.fake_quantize(self.weight, scale, 0, low=-128, high=127)
+        y = ops.relu(ops.conv(x, weight, self.bias, padding=self.padding))
+        return ops.fake_quantize(y, 1 / 32, 0, low=0, high=255)
+
+
+class Stack(nn.Module):
+    """Images of float32[n, 3, 16, 16] through several such convolutions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        sizes = [3, 16, 16, 16, 16]
+        self.layers = nn.ModuleList(
+            Convolution(*pair, kernel_size=3, padding=1)
+            for pair in zip(sizes[:-1], sizes[1:], strict=True)
+        )
+
+    def __call__(self, x: Tensor) -> Tensor:
+        x = ops.fake_quantize(x, 1 / 32, 128, low=0, high=255)
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def test_onnxruntime_computes_the_layers_in_integers(tmp_path: Path) -> None:
+    nn.init.seed(0)
+    images = np.random.default_rng(0).normal(size=(8, 3, 16, 16)).astype(np.float32)
+    written = export_onnx(Stack(), images, tmp_path / "q.onnx")
+    assert written.difference is not None and written.difference <= 1 / 16
+    onnxruntime = pytest.importorskip("onnxruntime")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    onnxruntime.InferenceSession(str(written.path), options)
+    counts = operators(tmp_path / "optimized.onnx")
+    assert counts["QLinearConv"] == 4 and not counts["Conv"]

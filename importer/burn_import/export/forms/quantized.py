@@ -95,6 +95,10 @@ def fake_quantize(
         return _rounded(w, x, step, w.cast(zero, x.dtype), low, high)
     count = 0 if axis < 0 else max(_extents(step) + _extents(zero))
     steps, zeros = _vector(w, step, count), _vector(w, w.cast(zero, dtype), count)
+    if zeros.constant is not None:
+        # Not shared: onnxruntime replaces zero points of int8 once for each weight, and
+        # fails at the second of one name.
+        zeros = w.constant(zeros.constant, "zero_point")
     attrs = {} if axis < 0 else {"axis": axis}
     kept = w.node("QuantizeLinear", x, steps, zeros, dtype=dtype, **attrs)
     limits = dtypes.integer_limits(dtype)
