@@ -32,7 +32,7 @@ from burn.plan.recorder import UnplannableError
 from burn.primitive import RECORDER
 from burn.tensor import Tensor, from_numpy, innermost
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
-from burn.train.outputs import loss_of
+from burn.train.outputs import loss_of, without_gradient
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -77,6 +77,8 @@ class Step(Generic[P, R]):
             self.reducer = Reducer(communicator, device, bucket_mb)
         if isinstance(optimizer, ZeroRedundancyOptimizer):
             optimizer.check_communicator(communicator)
+        #: Paths of parameters that had no gradient when a batch was last recorded.
+        self.untrained: list[str] = []
         #: The number of batches accumulated since the last update of weights.
         self.position = 0
         self.sums = {
@@ -215,11 +217,11 @@ class Step(Generic[P, R]):
 
     def _backward(self, output: Any) -> Gradients:
         """Return the gradients of the loss, which are not finite on overflow."""
-        value = loss_of(output)
-        if self.scaler is None:
-            return backward(value, retain_history=False)
-        scaled = self.scaler.scale(value)
-        return self.scaler.unscale(backward(scaled, retain_history=False))
+        value, scaler = loss_of(output), self.scaler
+        scaled = value if scaler is None else scaler.scale(value)
+        gradients = backward(scaled, retain_history=False)
+        self.untrained = without_gradient(self.model, gradients)
+        return gradients if scaler is None else scaler.unscale(gradients)
 
     def _change(self, gradients: Any) -> tuple[bool, list[Tensor]]:
         """Update weights, or return False if a scaler finds an overflow.
