@@ -2,8 +2,9 @@
 
 Rounding the trained weights to three numbers a channel costs much of the accuracy.
 Training goes on with rounded weights in the forward pass and the gradients of the
-others in the backward pass (quantization-aware training). Run it as
-``python examples/quantize/run.py``; it writes ``generated/`` beside itself.
+others in the backward pass (quantization-aware training). The result is exported to
+ONNX, with a scale for each channel. Run it as ``python examples/quantize/run.py``; it
+writes ``generated/`` beside itself.
 """
 
 import sys
@@ -15,7 +16,7 @@ import numpy as np
 
 import burn
 from burn import Autodiff, Cpu, Tensor, data, loss, nn, ops, optim, train
-from burn_import import ModelGen
+from burn_import import ModelGen, export_onnx
 
 HERE = Path(__file__).parent
 MODEL = HERE.parents[1] / "models" / "digits" / "digits.onnx"
@@ -87,6 +88,13 @@ def fit() -> Any:
     return model.valid()
 
 
+def export(model: Any) -> None:
+    """Write an ONNX file that rounds weights by QuantizeLinear and DequantizeLinear."""
+    images, _ = next(iter(data.Loader(load_set("test"), batch=100)))
+    path, dynamic = OUT / "rounded.onnx", {"image": {0: "batch"}}
+    export_onnx(model, images, path, dynamic=dynamic, force=True)
+
+
 def save(model: Any) -> None:
     """Write a record of the original layers with the rounded weights."""
     for part in (model.stem, model.block, model.head):
@@ -108,6 +116,7 @@ def main() -> dict[str, float]:
         "rounded": accuracy(rounded()),
         "trained": accuracy(tuned),
     }
+    export(tuned)
     save(tuned)
     print(f"weights of 32 bits: {shares['float32']:.1%} of the test images")
     print(f"rounded to 2 bits: {shares['rounded']:.1%}")

@@ -69,7 +69,7 @@ _LAZY = (
 )
 #: Functions of ``burn.loss``, by the class of PyTorch.
 LOSSES = {
-    "BCELoss": "binary_cross_entropy_with_logits",
+    "BCELoss": "binary_cross_entropy",
     "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
     "CosineEmbeddingLoss": "cosine_embedding_loss",
     "CrossEntropyLoss": "cross_entropy",

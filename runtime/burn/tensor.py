@@ -94,6 +94,8 @@ class Tensor(NumpyInterface, Methods):
             )
         if self.backend.stands_for(inner):
             return Tensor(self, backend)
+        if inner is not backend:  # a tape: what is below it may stay where it is
+            return Tensor(self.to(inner), backend)
         return Tensor(backend.from_numpy(self.backend.to_numpy(self.data)), backend)
 
     @method

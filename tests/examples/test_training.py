@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from burn.record import open_record
@@ -63,6 +64,9 @@ def test_training_with_rounded_weights_is_better_than_rounding_after_it(
     assert shares["trained"] >= 0.98
     assert shares["rounded"] < shares["trained"] <= shares["float32"] + 0.005
     assert "2 bits" in capsys.readouterr().out.splitlines()[-1]
+    graph = onnx.load(example.OUT / "rounded.onnx").graph
+    operators = [node.op_type for node in graph.node]
+    assert operators.count("QuantizeLinear") == operators.count("DequantizeLinear") == 3
     weights = open_record(example.OUT / "rounded.safetensors")["block.conv.weight"]
     rows = np.asarray(weights).reshape(32, -1)
     assert max(len(set(np.abs(row).tolist())) for row in rows) == 2  # 0 and the scale

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import burn
-from burn import Autodiff, Cpu, Tensor, loss, nn, ops, optim
+from burn import Autodiff, Cpu, Tensor, loss, nn, ops, optim, train
 from burn.plan.compiled import Compiled
 
 ONCE = Autodiff(Cpu())
@@ -151,3 +151,26 @@ def test_leaves_of_an_inner_tape_alone_are_constants_of_the_outer() -> None:
 def test_a_device_has_no_inner_tensor() -> None:
     with pytest.raises(TypeError, match=r"expected a tensor on Autodiff\(\.\.\.\)"):
         burn.tensor(1.0).inner()
+
+
+def penalized_losses(compiled: bool) -> tuple[list[float], list[str]]:
+    """Return losses with a penalty on gradients of the input, and the notes."""
+    nn.init.seed(0)
+    model = nn.Sequential(nn.Linear(64, 8), nn.Tanh(), nn.Linear(8, 1)).to(TWICE)
+
+    @train.step(model, optim.SGD(model, lr=1e-4), compiled=compiled)
+    def step(x: Tensor) -> Tensor:
+        leaf = x.to(TWICE).require_grad()
+        value = model(leaf).sum()
+        gradient = value.backward()[leaf]
+        return value.inner() + (gradient * gradient).sum()
+
+    x = burn.tensor(np.random.default_rng(0).normal(size=(32, 64)).astype(np.float32))
+    return [step(x).item() for _ in range(4)], step.notes
+
+
+def test_a_penalty_on_gradients_of_the_input_has_a_plan() -> None:
+    losses, notes = penalized_losses(True)
+    assert notes == []
+    np.testing.assert_allclose(losses, penalized_losses(False)[0], 1e-5, 1e-6)
+    assert losses == sorted(losses, reverse=True)

@@ -46,12 +46,17 @@ def read_proto(path: Path) -> onnx.ModelProto:
 
 
 def run_model(
-    model: onnx.ModelProto | str, inputs: Mapping[str, Any], engine: str = ""
+    model: onnx.ModelProto | str,
+    inputs: Mapping[str, Any],
+    engine: str = "",
+    *,
+    is_optimized: bool = True,
 ) -> tuple[list[Any], str]:
     """Return the results of a model (or file), and the engine that computed them.
 
     ``engine`` is ``"onnxruntime"`` or ``"reference"``; by default onnxruntime where it
-    is installed and has the operators, else ONNX's reference.
+    is installed and has the operators, else ONNX's reference. Without
+    ``is_optimized`` onnxruntime computes each node by itself.
 
     Raises:
         InputsError: the engine does not accept the inputs, or is not installed.
@@ -66,7 +71,8 @@ def run_model(
         else:
             failure = onnxruntime.capi.onnxruntime_pybind11_state.NotImplemented
             try:
-                return _onnxruntime(onnxruntime, model, inputs), "onnxruntime"
+                session = _session(onnxruntime, model, is_optimized)
+                return list(session.run(None, dict(inputs))), "onnxruntime"
             except failure as error:
                 if engine:
                     raise _refusal("onnxruntime", error) from error
@@ -104,12 +110,13 @@ def _refusal(engine: str, error: Exception) -> InputsError:
     )
 
 
-def _onnxruntime(runtime: Any, model: Any, inputs: Mapping[str, Any]) -> list[Any]:
-    return list(_session(runtime, model).run(None, dict(inputs)))
-
-
-def _session(runtime: Any, model: onnx.ModelProto | str) -> Any:
+def _session(
+    runtime: Any, model: onnx.ModelProto | str, is_optimized: bool = True
+) -> Any:
     options = runtime.SessionOptions()
+    if not is_optimized:
+        level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.graph_optimization_level = level
     options.log_severity_level = 4  # errors are raised as well
     # Without it sums of 8-bit products saturate on processors that lack VNNI.
     options.add_session_config_entry("session.x64quantprecision", "1")

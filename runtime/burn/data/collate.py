@@ -18,8 +18,9 @@ from burn.tensor import Tensor, from_numpy
 def stack(items: Sequence[Any]) -> Any:
     """Return a batch with the structure of the items: arrays [N, ...].
 
-    Arrays, tensors and numbers are stacked. Python floats become float32 and integers
-    int64, arrays keep their dtype. Strings, bytes and other objects become a list.
+    Arrays, tensors and numbers are stacked, also tensors of PyTorch and images of
+    Pillow. Python floats become float32 and integers int64, arrays keep their dtype.
+    Strings, bytes and other objects become a list.
 
     Raises:
         ValueError: there is no item, or shapes, keys or lengths differ.
@@ -57,6 +58,7 @@ class PaddedStack:
         """
         if not items:
             raise ValueError("expected at least one item, got none")
+        items = [mapped(_as_array, item) for item in items]
         if isinstance(items[0], np.ndarray):
             (field,) = self._values(1)
             return stack(_padded(items, field, self.multiple, "items"))
@@ -99,7 +101,7 @@ def _padded(items: Sequence[Any], value: float, multiple: int, path: str) -> lis
 def _stack(items: Sequence[Any], path: str) -> Any:
     first = items[0]
     kind = type(first)
-    if isinstance(first, np.ndarray | np.generic | Tensor):
+    if isinstance(first, np.generic) or _is_array(first):
         return _stack_arrays(items, path)
     if isinstance(first, Number):
         return _stack_numbers(items, path)
@@ -120,8 +122,22 @@ def _stack(items: Sequence[Any], path: str) -> Any:
     return list(items)
 
 
+def _is_array(item: Any) -> bool:
+    """Return whether an item is an array of any library."""
+    if isinstance(item, np.generic | str | bytes):
+        return False
+    return any(hasattr(item, name) for name in ("__array__", "__array_interface__"))
+
+
+def _as_array(item: Any) -> Any:
+    """Return an array of any library as one of NumPy, and other items as they are."""
+    if isinstance(item, Tensor):
+        return item.numpy()
+    return np.asarray(item) if _is_array(item) else item
+
+
 def _stack_arrays(items: Sequence[Any], path: str) -> Any:
-    arrays = [x.numpy() if isinstance(x, Tensor) else np.asarray(x) for x in items]
+    arrays = [np.asarray(_as_array(item)) for item in items]
     _check_alike([array.shape for array in arrays], f"shapes of {path}")
     _check_alike([array.dtype for array in arrays], f"dtypes of {path}")
     return np.stack(arrays)

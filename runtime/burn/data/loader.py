@@ -71,6 +71,12 @@ class Loader:
         self._is_begun = False
 
     def _check(self) -> None:
+        if not hasattr(self.dataset, "__len__"):
+            kind = type(self.dataset).__name__
+            raise TypeError(
+                "expected a dataset with a length and items by index, as a list, got "
+                f"{kind}; list(...) makes one of an iterator"
+            )
         if self.batch < 1 or self.workers < 0:
             raise ValueError(
                 f"expected batch >= 1 and workers >= 0, got {self.batch} and "

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from pickle import PicklingError
 from typing import Any
 
 from burn.data.dataset import Indices
@@ -35,6 +37,7 @@ class Workers:
         Raises:
             burn.data.ItemError: an item could not be read.
             RuntimeError: a worker was killed.
+            TypeError: the dataset or a function cannot be pickled.
         """
         pool, waiting = self._started(), iter(batches)
         pending: deque[Future[Any]] = deque()
@@ -88,11 +91,19 @@ def _submit(pool: ProcessPoolExecutor, epoch: int, indices: Indices) -> Future[A
         failed: Future[Any] = Future()
         failed.set_exception(error)
         return failed
+    except (AttributeError, TypeError, PicklingError) as error:  # at the first batch
+        raise TypeError(
+            "expected a dataset and functions that can be sent to workers (no lambdas, "
+            f"and functions and classes of a module's top level): {error}"
+        ) from error
 
 
 def _start(source: BatchSource) -> None:
     global _source
     _source = source
+    # A terminal sends Ctrl-C to all processes. The main one decides what it means; its
+    # end closes the pipes of the workers, which ends them.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _read(epoch: int, indices: Indices) -> Any:

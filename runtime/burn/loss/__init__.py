@@ -1,6 +1,7 @@
 """Losses, with the names and results of ``torch.nn.functional``."""
 
 from burn.loss.classification import (
+    binary_cross_entropy as binary_cross_entropy,
     binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
     cross_entropy as cross_entropy,
     kl_div as kl_div,

@@ -30,6 +30,7 @@ def cross_entropy(
     shares = ops.log_softmax(logits, axis=1)
     if dtypes.is_float(target.dtype):
         return _of_probabilities(shares, target, weight, label_smoothing, reduction)
+    target = _as_classes(target)
     if not label_smoothing:
         return nll_loss(
             shares, target, weight, ignore_index=ignore_index, reduction=reduction
@@ -71,6 +72,13 @@ def _of_probabilities(
     return reduced(loss, reduction)
 
 
+def _as_classes(target: Tensor) -> Tensor:
+    """Return classes as int32 or int64: others may not represent ``ignore_index``."""
+    if target.dtype in (dtypes.int32, dtypes.int64):
+        return target
+    return ops.cast(target, dtype=dtypes.int64)
+
+
 def _weighted(shares: Tensor, weight: Tensor | None) -> Tensor:
     if weight is None:
         return shares
@@ -99,7 +107,7 @@ def nll_loss(
             f"expected classes of shape {list(expected)} for scores of shape "
             f"{list(log_probs.shape)}, got {list(target.shape)}"
         )
-    classes = log_probs.shape[1]
+    classes, target = log_probs.shape[1], _as_classes(target)
     kept = ops.not_equal(target, ignore_index)
     # Negative indices count from the end: they are errors, as those above the classes.
     is_negative = ops.logical_and(kept, target < 0)
@@ -138,6 +146,34 @@ def binary_cross_entropy_with_logits(
         negative = negative * ((pos_weight - 1.0) * target + 1.0)
     loss = (1.0 - target) * logits + negative
     return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def binary_cross_entropy(
+    probs: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the cross entropy of probabilities and ``target`` of the same shape.
+
+    Logarithms are at least -100, as in PyTorch. It is for models that end with a
+    sigmoid: :func:`binary_cross_entropy_with_logits` loses no precision near 0 and 1.
+    Elements are weighted by ``weight``, which is broadcast.
+
+    Raises:
+        ValueError: the shapes differ, or there is no such reduction.
+    """
+    check_same_shape(probs, target)
+    loss = -target * _clipped_log(probs) - (1.0 - target) * _clipped_log(1.0 - probs)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def _clipped_log(x: Tensor) -> Tensor:
+    """Return the logarithm, at least -100; its gradient at 0 is 0, not infinite."""
+    is_zero = ops.equal(x, 0.0)
+    log = ops.maximum(ops.log(ops.where(is_zero, 1.0, x)), -100.0)
+    return ops.where(is_zero, -100.0, log)
 
 
 def kl_div(

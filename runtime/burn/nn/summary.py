@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from burn.backend.base import Backend
 from burn.box import Box
 from burn.nn.calls import calling
 from burn.nn.modes import inference
@@ -17,13 +18,15 @@ class Row(NamedTuple):
     """A module: its path, class, results and state, with that of modules below it.
 
     ``outputs`` are the shapes and dtypes of the tensors that its first call returned,
-    None if it was not called. Tied parameters count at their first path.
+    None if it was not called. Tied parameters count at their first path. ``trainable``
+    is the number of elements that are not frozen.
     """
 
     path: str
     name: str
     outputs: tuple[str, ...] | None
     parameters: int
+    trainable: int
 
 
 class Summary(NamedTuple):
@@ -32,6 +35,8 @@ class Summary(NamedTuple):
     ``parameters`` and ``trainable`` are numbers of elements, ``weight_bytes`` the
     memory of parameters and buffers, ``result_bytes`` that of the results of all
     modules without modules below them, which training keeps for the most part.
+    ``backends`` are those of the parameters: one is an ``Autodiff`` backend while the
+    model is in training.
     """
 
     rows: tuple[Row, ...]
@@ -39,23 +44,28 @@ class Summary(NamedTuple):
     trainable: int
     weight_bytes: int
     result_bytes: int
+    backends: tuple[Backend, ...] = ()
 
     def __str__(self) -> str:
-        head = ("layer", "class", "result", "parameters")
+        head = ("layer", "class", "result", "parameters", "trained")
         table = [head, *(_cells(row) for row in self.rows)]
         widths = [max(len(line[i]) for line in table) for i in range(3)]
         lines = [
             "  ".join(
                 cell.ljust(width) for cell, width in zip(line, widths, strict=False)
             )
-            + f"  {line[3]:>12}"
+            + f"  {line[3]:>12}  {line[4]:>12}"
             for line in table
         ]
+        lines.append(f"{self.parameters:,} parameters, {self.trainable:,} trained")
         lines += [
-            f"{self.parameters:,} parameters, {self.trainable:,} trained",
-            f"{_bytes(self.weight_bytes)} of weights, "
-            f"{_bytes(self.result_bytes)} of results",
+            f"on {home}: {'training' if home.tracks_gradients else 'inference'}"
+            for home in self.backends
         ]
+        lines.append(
+            f"{_bytes(self.weight_bytes)} of weights, "
+            f"{_bytes(self.result_bytes)} of results"
+        )
         return "\n".join(line.rstrip() for line in lines)
 
 
@@ -83,19 +93,24 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
         sum(_size(p) for p in parameters if p.requires_grad),
         sum(_nbytes(box) for box in boxes),
         sum(_nbytes(t) for m in leaves for t in _tensors(results.get(id(m)))),
+        tuple(dict.fromkeys(box.held().backend for box in parameters)),
     )
 
 
 def _rows(model: Module, results: dict[int, Any]) -> Iterator[Row]:
-    sizes = {f".{path}": _size(box) for path, box in model.parameters()}
+    sizes = {
+        f".{path}": (_size(box), _size(box) if box.requires_grad else 0)
+        for path, box in model.parameters()
+    }
     for path, module in model.modules():
         shapes = None
         if id(module) in results:
             tensors = _tensors(results[id(module)])
             shapes = tuple(f"{t.dtype.name}{list(t.shape)}" for t in tensors)
         prefix = f".{path}." if path else "."
-        own = sum(size for key, size in sizes.items() if key.startswith(prefix))
-        yield Row(path, type(module).__name__, shapes, own)
+        own = [size for key, size in sizes.items() if key.startswith(prefix)]
+        all_sizes, trained = (sum(size[part] for size in own) for part in (0, 1))
+        yield Row(path, type(module).__name__, shapes, all_sizes, trained)
 
 
 def _below(module: Module) -> list[Module]:
@@ -125,11 +140,11 @@ def _tensors(result: Any) -> Iterator[Tensor]:
             yield from _tensors(item)
 
 
-def _cells(row: Row) -> tuple[str, str, str, str]:
+def _cells(row: Row) -> tuple[str, str, str, str, str]:
     depth = row.path.count(".") + 1 if row.path else 0
     outputs = "-" if row.outputs is None else ", ".join(row.outputs) or "none"
     label = "  " * depth + (row.path.rpartition(".")[2] or "(model)")
-    return label, row.name, outputs, f"{row.parameters:,}"
+    return label, row.name, outputs, f"{row.parameters:,}", f"{row.trainable:,}"
 
 
 def _bytes(count: int) -> str:

@@ -7,13 +7,14 @@ import numpy as np
 
 from burn import ops
 from burn.optim.groups import Parameters, tracked
+from burn.optim.line_search import Point, strong_wolfe
 from burn.tensor import Tensor, innermost
 
 Loss = Callable[[], Tensor]
 
 
 class LBFGS:
-    """L-BFGS (D. Liu and J. Nocedal, 1989) with a fixed step length, as in PyTorch.
+    """L-BFGS (D. Liu and J. Nocedal, 1989), as in PyTorch.
 
     ``step`` evaluates a closure several times; it reads scalars on the host, so it
     cannot be compiled (the closure may be).
@@ -26,9 +27,12 @@ class LBFGS:
         tolerance_grad: stop when no element of the gradient is larger.
         tolerance_change: stop when no element of the change is larger.
         history_size: the number of stored updates.
+        line_search_fn: ``"strong_wolfe"`` searches the length of each step, from
+            ``lr``; None takes it as it is.
 
     Raises:
-        ValueError: a parameter is on a backend that tracks no gradients.
+        ValueError: a parameter is on a backend that tracks no gradients, or
+            ``line_search_fn`` is unknown.
     """
 
     def __init__(
@@ -40,12 +44,18 @@ class LBFGS:
         tolerance_grad: float = 1e-7,
         tolerance_change: float = 1e-9,
         history_size: int = 100,
+        line_search_fn: str | None = None,
     ) -> None:
+        if line_search_fn not in (None, "strong_wolfe"):
+            raise ValueError(
+                "expected line_search_fn 'strong_wolfe' or None, got "
+                f"{line_search_fn!r}"
+            )
         self._parameters = tracked(parameters)
         self.lr, self.max_iter = lr, max_iter
         self.max_eval = max_iter * 5 // 4 if max_eval is None else max_eval
         self.tolerance_grad, self.tolerance_change = tolerance_grad, tolerance_change
-        self.history_size = history_size
+        self.history_size, self.line_search_fn = history_size, line_search_fn
         #: Changes of the gradient and of the parameters, the oldest first.
         self._history: list[tuple[Tensor, Tensor]] = []
         #: The last gradient and the last change.
@@ -55,30 +65,64 @@ class LBFGS:
         """Return the loss before the step; ``closure`` returns a loss with its
         history.
         """
-        loss, grad = self._evaluate(closure)
-        first, evaluations, value = loss, 1, float(loss)
+        first, grad = self._evaluate(closure)
+        evaluations, value = 1, float(first)
         if _largest(grad) <= self.tolerance_grad:
             return first
         for iteration in range(1, self.max_iter + 1):
             direction, length = self._direction(grad)
-            if float(_dot(grad, direction)) > -self.tolerance_change:
+            start = Point(0.0, value, float(_dot(grad, direction)), grad)
+            if start.slope > -self.tolerance_change:
                 break
-            change = direction * length
+            is_last = iteration == self.max_iter
+            limit = self.max_eval - evaluations if self.line_search_fn else not is_last
+            end, count = self._advance(closure, start, direction, length, int(limit))
+            change = direction * end.length
             self._last = (grad, change)
-            self._move(change)
-            if iteration == self.max_iter:
-                break
-            before = value
-            loss, grad = self._evaluate(closure)
-            evaluations, value = evaluations + 1, float(loss)
+            grad, value = end.gradient, end.loss
+            evaluations += count
             if (
-                evaluations >= self.max_eval
+                is_last
+                or evaluations >= self.max_eval
                 or _largest(grad) <= self.tolerance_grad
                 or _largest(change) <= self.tolerance_change
-                or abs(value - before) < self.tolerance_change
+                or abs(value - start.loss) < self.tolerance_change
             ):
                 break
         return first
+
+    def _advance(
+        self,
+        closure: Loss,
+        start: Point,
+        direction: Tensor,
+        length: float,
+        limit: int,
+    ) -> tuple[Point, int]:
+        """Move the parameters; return the point, and the number of evaluations.
+
+        Without a line search there are at most ``limit`` of them, and the point without
+        any has the loss of ``start``. A line search makes one more.
+        """
+        origin = [innermost(box.value) for box in self._parameters.values()]
+
+        def evaluate(length: float) -> Point:
+            self._move(origin, direction * length)
+            loss, gradient = self._evaluate(closure)
+            slope = float(_dot(gradient, direction))
+            return Point(length, float(loss), slope, gradient)
+
+        if self.line_search_fn is None:
+            if limit:
+                return evaluate(length), 1
+            point, count = start._replace(length=length), 0
+        else:
+            shortest = self.tolerance_change / _largest(direction)
+            point, count = strong_wolfe(
+                evaluate, start, length, shortest=shortest, limit=limit
+            )
+        self._move(origin, direction * point.length)
+        return point, count
 
     def _direction(self, grad: Tensor) -> tuple[Tensor, float]:
         """Return the descent direction, and the step length."""
@@ -123,12 +167,12 @@ class LBFGS:
         ]
         return innermost(loss), ops.concat(parts, 0)
 
-    def _move(self, change: Tensor) -> None:
+    def _move(self, origin: list[Tensor], change: Tensor) -> None:
         start = 0
-        for box in self._parameters.values():
+        for box, value in zip(self._parameters.values(), origin, strict=True):
             size = int(np.prod(box.shape, dtype=np.int64))
             part = change[start : start + size].reshape(box.shape)
-            box.set(innermost(box.value) + part)
+            box.set(value + part)
             start += size
 
     def state_dict(self) -> dict[str, Tensor]:

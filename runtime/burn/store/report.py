@@ -1,5 +1,6 @@
 """The outcome of loading stored tensors into a module, for every key."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
@@ -101,9 +102,24 @@ class Report:
         if self.problems:
             start = f"{where}: " if where else ""
             lines = "\n  ".join(map(str, self.problems))
-            error = WeightsError(f"{start}the weights do not fit:\n  {lines}")
+            text = f"{start}the weights do not fit:\n  {lines}{self._hint()}"
+            error = WeightsError(text)
             error.report = self
             raise error
+
+    def _hint(self) -> str:
+        """Return how to load a file that has all missing keys behind one prefix."""
+        others, missing = frozenset(self.unexpected), self.missing
+        for key in self.unexpected if missing else ():
+            prefix = key.removesuffix(missing[0])
+            if prefix != key and others.issuperset(prefix + each for each in missing):
+                pattern = f"^{re.escape(prefix)}"
+                return (
+                    f"\nkeys of the file begin with {prefix!a}: "
+                    f"Store.from_file(path).with_key_remapping({pattern!a}, '')"
+                    ".allow_partial().load(module)"
+                )
+        return ""
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

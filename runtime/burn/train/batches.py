@@ -27,8 +27,12 @@ def arguments_of(batch: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     return (tuple(batch) if isinstance(batch, list | tuple) else (batch,)), {}
 
 
-def sample_count(arguments: Any) -> int:
-    """Return the length of the first tensor that has axes; 1 if there is none."""
+def sample_count(arguments: Any, position: tuple[str, int, int]) -> int:
+    """Return the length of the first tensor that has axes; 1 if there is none.
+
+    Raises:
+        ValueError: it is 0; the message has the split, epoch and number of the batch.
+    """
     sizes: list[int] = []
 
     def observe(leaf: Any) -> Any:
@@ -37,4 +41,11 @@ def sample_count(arguments: Any) -> int:
         return leaf
 
     mapped(observe, arguments)
-    return sizes[0] if sizes else 1
+    size = sizes[0] if sizes else 1
+    if size == 0:
+        split, epoch, number = position
+        raise ValueError(
+            f"expected at least one sample in a batch, got none in batch {number} "
+            f"of epoch {epoch} ({split})"
+        )
+    return size

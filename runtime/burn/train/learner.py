@@ -21,6 +21,7 @@ from burn.train.checkpoint import load_checkpoint, save_checkpoint
 from burn.train.loggers import FileLogger, Logger, Run
 from burn.train.metrics import Batch, Loss, Metric
 from burn.train.metrics.metric import distinct
+from burn.train.outputs import describe_untrained
 from burn.train.processes import Processes
 from burn.train.progress import create_progress_logger
 from burn.train.step import Step
@@ -292,14 +293,11 @@ class Learner:
     ) -> tuple[Batch, dict[str, float]]:
         """Return the metrics of a batch; ``position`` is its split, epoch, number."""
         args, kwargs = arguments_of(batch)
-        size = sample_count((args, kwargs))
-        if size == 0:
-            split, epoch, number = position
-            raise ValueError(
-                f"expected at least one sample in a batch, got none in batch {number} "
-                f"of epoch {epoch} ({split})"
-            )
+        size = sample_count((args, kwargs), position)
         output = call(*args, **kwargs)
+        if position == ("train", 1, 1) and self.step.untrained:
+            message = describe_untrained(self.step.untrained)
+            warnings.warn(message, UserWarning, stacklevel=5)
         if self.detect_anomaly and position[0] == "train":
             check_loss(output, (args, kwargs), *position[1:])
         context = Batch(size, self._lr())

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from burn.backend.autodiff import Gradients
+from burn.nn.module import Module
 from burn.tensor import Tensor
 
 
@@ -50,3 +52,22 @@ def describe_output(output: Any) -> str:
     fields = output if isinstance(output, Mapping) else getattr(output, "_fields", ())
     names = ", ".join(map(str, fields))
     return f"{kind} with {names}" if names else kind
+
+
+def without_gradient(model: Module, gradients: Gradients) -> list[str]:
+    """Return the paths of the trainable parameters that have no gradient."""
+    return [
+        path
+        for path, box in model.parameters()
+        if box.requires_grad and box not in gradients
+    ]
+
+
+def describe_untrained(paths: list[str]) -> str:
+    """Return a message about trainable parameters without a gradient."""
+    shown = ", ".join(paths[:4]) + (f" and {len(paths) - 4} more" * (len(paths) > 4))
+    return (
+        f"no gradient reaches {shown}: they stay as they are. The loss does not depend "
+        "on them, or by operations without a gradient, as quantize and argmax; "
+        "model.freeze(path) says that this is wanted"
+    )

@@ -32,7 +32,7 @@ from burn.plan.recorder import UnplannableError
 from burn.primitive import RECORDER
 from burn.tensor import Tensor, from_numpy, innermost
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
-from burn.train.outputs import loss_of
+from burn.train.outputs import loss_of, without_gradient
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -61,12 +61,10 @@ class Step(Generic[P, R]):
         precision: Precision = "float32",
         scaler: GradScaler | None = None,
     ) -> None:
-        if accumulate < 1:
-            raise ValueError(f"expected accumulate >= 1, got {accumulate}")
+        _check_options(optimizer, accumulate, precision)
         self.function, self.model, self.optimizer = function, model, optimizer
         self.schedule, self.ema, self.accumulate = schedule, ema, accumulate
         self.compiled, self.communicator = compiled, communicator
-        check_precision(precision)
         self.precision = precision
         if scaler is None and precision == "fp16":
             scaler = GradScaler(model)
@@ -79,6 +77,8 @@ class Step(Generic[P, R]):
             self.reducer = Reducer(communicator, device, bucket_mb)
         if isinstance(optimizer, ZeroRedundancyOptimizer):
             optimizer.check_communicator(communicator)
+        #: Paths of parameters that had no gradient when a batch was last recorded.
+        self.untrained: list[str] = []
         #: The number of batches accumulated since the last update of weights.
         self.position = 0
         self.sums = {
@@ -217,11 +217,11 @@ class Step(Generic[P, R]):
 
     def _backward(self, output: Any) -> Gradients:
         """Return the gradients of the loss, which are not finite on overflow."""
-        value = loss_of(output)
-        if self.scaler is None:
-            return backward(value, retain_history=False)
-        scaled = self.scaler.scale(value)
-        return self.scaler.unscale(backward(scaled, retain_history=False))
+        value, scaler = loss_of(output), self.scaler
+        scaled = value if scaler is None else scaler.scale(value)
+        gradients = backward(scaled, retain_history=False)
+        self.untrained = without_gradient(self.model, gradients)
+        return gradients if scaler is None else scaler.unscale(gradients)
 
     def _change(self, gradients: Any) -> tuple[bool, list[Tensor]]:
         """Update weights, or return False if a scaler finds an overflow.
@@ -373,6 +373,19 @@ def step(
         )
 
     return decorate
+
+
+def _check_options(optimizer: Any, accumulate: int, precision: Precision) -> None:
+    if not isinstance(optimizer, AnyOptimizer):
+        kind = type(optimizer).__name__
+        raise TypeError(
+            f"expected an optimizer that takes gradients, as optim.AdamW, got {kind}; "
+            "optim.LBFGS evaluates the loss several times: call its step(closure) in a "
+            "loop of your own"
+        )
+    if accumulate < 1:
+        raise ValueError(f"expected accumulate >= 1, got {accumulate}")
+    check_precision(precision)
 
 
 def _zeros(box: Box) -> Deferred:

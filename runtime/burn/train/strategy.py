@@ -76,6 +76,11 @@ class Patience:
         mode: Mode | None = None,
         check_finite: bool = True,
     ) -> None:
+        if not isinstance(epochs, int):
+            raise TypeError(
+                f"expected a number of epochs, got {epochs!r}; "
+                "Patience(3, 'valid/loss') has the key second"
+            )
         if epochs < 1:
             raise ValueError(f"expected epochs >= 1, got {epochs}")
         self.epochs, self.key, self.min_delta = epochs, key, min_delta

@@ -66,6 +66,7 @@ CLOSED: dict[str, Callable[[], Any]] = {
     "soft": lambda: -(SHARES * SOFT).sum(1).mean(),
     "nll": lambda: -(LOGS[[0, 2, 3], [0, 1, 3]] * WEIGHT[[0, 1, 3]]).sum() / 2.6,
     "bce": lambda: np.logaddexp(0, SCORES * 9 * (1 - 2 * BITS)).mean(),
+    "bce_probs": lambda: -np.log(np.where(BITS, SOFT, 1 - SOFT)).mean(),
     "mse": lambda: ((X - Y) ** 2).mean(),
     "l1": lambda: np.abs(X - Y).sum(),
     "huber": lambda: huber(0.7),
@@ -150,6 +151,14 @@ def test_ctc_without_an_alignment_is_infinite() -> None:
     assert loss.ctc_loss(shares, *rest, zero_infinity=True).item() == 0.0
 
 
+def test_certain_probabilities_have_finite_losses_and_gradients() -> None:
+    probs = burn.tensor([0.0, 0.0, 1.0, 1.0], Autodiff(Cpu())).require_grad()
+    target = burn.tensor([0.0, 1.0, 0.0, 1.0])
+    value = loss.binary_cross_entropy(probs, target, reduction="none")
+    np.testing.assert_array_equal(value.numpy(), [0, 100, 100, 0])
+    assert np.isfinite(value.sum().backward()[probs].numpy()).all()
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -167,6 +176,20 @@ def test_ctc_without_an_alignment_is_infinite() -> None:
 def test_wrong_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(burn.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int32])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_classes_are_integers_of_any_width(dtype: Any, smoothing: float) -> None:
+    scores = np.random.default_rng(0).standard_normal((4, 200))
+    classes = np.array([0, 5, 3, 127])
+    values = [
+        loss.cross_entropy(
+            burn.tensor(scores), burn.tensor(y), label_smoothing=smoothing
+        ).item()
+        for y in (classes, classes.astype(dtype))
+    ]
+    assert values[0] == values[1]
 
 
 @pytest.mark.parametrize("number", [-1, -3, 3])

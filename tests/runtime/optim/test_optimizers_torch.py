@@ -72,13 +72,15 @@ def test_steps_are_those_of_torch(
         )
 
 
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
 @pytest.mark.parametrize("iterations", [1, 4, 20])
-def test_lbfgs_is_that_of_torch(iterations: int) -> None:
+def test_lbfgs_is_that_of_torch(iterations: int, search: str | None) -> None:
     matrix = np.random.default_rng(1).standard_normal((6, 4))
     target = np.random.default_rng(2).standard_normal(6)
     box = burn.Parameter(burn.tensor(np.zeros(4), Autodiff(Cpu())))
     parameter = torch.nn.Parameter(torch.zeros(4, dtype=torch.float64))
     options: dict[str, Any] = {"lr": 0.3, "max_iter": iterations, "history_size": 3}
+    options["line_search_fn"] = search
     ours = optim.LBFGS({"x": box}, **options)
     theirs = torch.optim.LBFGS([parameter], **options)
 

@@ -1,5 +1,8 @@
 """Training that is interrupted within an epoch goes on as if it had not been."""
 
+import multiprocessing
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +74,33 @@ def test_it_goes_on_within_the_epoch(
     for file in sorted((tmp_path / "a").rglob("*.log")):
         other = tmp_path / "b" / file.relative_to(tmp_path / "a")
         assert other.read_text() == file.read_text()
+
+
+class Terminal(Stopping):
+    """Sends an interrupt to the workers of a loader as well, as a terminal does."""
+
+    def log_batch(
+        self, split: str, epoch: int, number: int, batch: Any, values: Any
+    ) -> None:
+        if (split, epoch, number) == self.position:
+            for process in multiprocessing.active_children():
+                assert process.pid is not None
+                os.kill(process.pid, signal.SIGINT)
+        super().log_batch(split, epoch, number, batch, values)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_workers_leave_an_interrupt_to_the_learner(tmp_path: Path) -> None:
+    pairs = data.Mapper(data.Memory(Shuffled().x, Shuffled().y), tuple)
+    stopping = Terminal("train", 2, 2)
+    stopping.learner = learner(tmp_path, progress=False, loggers=[stopping])
+    with data.Loader(pairs, batch=8, shuffle=3, workers=1) as batches:
+        with pytest.raises(KeyboardInterrupt):
+            stopping.learner.fit(batches, epochs=3)
+        assert (tmp_path / "checkpoint" / "interrupted.safetensors").exists()
+        result = stopping.learner.fit(batches, epochs=3, resume=True)
+    whole = learner(tmp_path / "whole", progress=False).fit(loader(), epochs=3)
+    assert result.history == whole.history
 
 
 def test_batches_without_a_position_start_the_epoch_again(tmp_path: Path) -> None:

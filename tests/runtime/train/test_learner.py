@@ -121,6 +121,9 @@ def test_strategies_and_patience_follow_values() -> None:
     ends = [stop.is_over(history[:n], {"a": "max"}) for n in range(6)]
     assert ends == [False] * 5 + [True]
     assert train.Patience(1, "a", min_delta=5.0, mode="max").is_over(history[:2], {})
+    wrong: Any = ("a", 3)
+    with pytest.raises(TypeError, match="number of epochs, got 'a'; .*the key second"):
+        train.Patience(*wrong)
     with pytest.raises(ValueError, match="expected one of b, .* got 'a'"):
         train.KeepBest("a").kept(history, {"b": "max"})
 

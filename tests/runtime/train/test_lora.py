@@ -72,6 +72,13 @@ def test_a_head_is_trained_beside_adapters() -> None:
     assert np.abs(model.head.weight.numpy() - before).max() > 0.01
 
 
+def test_what_is_frozen_before_adapters_are_added_decides_what_is_trained() -> None:
+    model = net().freeze("blocks")
+    nn.lora(model, "query", rank=2)
+    wanted = {path for path, box in model.parameters() if box.requires_grad}
+    assert wanted == {"query.lora_A", "query.lora_B", "head.weight", "head.bias"}
+
+
 def test_adapted_models_are_copied() -> None:
     model = nn.lora(net(), rank=1)
     twin = copy.deepcopy(model)

@@ -140,3 +140,30 @@ def test_losses_read_other_scalars() -> None:
         assert metric.update(output, BATCH) == expected == metric.compute()
     with pytest.raises(TypeError, match="expected a step that returns rest, got dict"):
         metrics.Loss().reads(loss="rest").update(output, BATCH)
+
+
+class HighestScore(metrics.Metric):
+    """A metric with the name of its class."""
+
+    def initial(self) -> dict[str, Any]:
+        return {"score": np.array(-np.inf)}
+
+    def update(self, output: Any, batch: Batch) -> None:
+        highest = float(output.logits.numpy().max())
+        self.state["score"] = np.maximum(self.state["score"], highest)
+
+    def compute(self) -> float:
+        return float(self.state["score"])
+
+
+class Named(HighestScore):
+    name = "best"
+
+
+def test_a_metric_of_ones_own_is_named_after_its_class() -> None:
+    assert HighestScore().name == "highest_score"
+    assert Named().name == "best"
+    assert Named("other").name == HighestScore("other").name == "other"
+    metric = HighestScore()
+    metric.update(train.Classified(*OUTPUT), BATCH)
+    assert metric.compute() == 9.0

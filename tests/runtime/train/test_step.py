@@ -282,6 +282,12 @@ def test_a_step_returns_a_loss() -> None:
         train.step(model, optim.SGD(model), accumulate=0)(lambda x: model(x).mean())
 
 
+def test_an_optimizer_that_evaluates_the_loss_is_refused() -> None:
+    model = made().model
+    with pytest.raises(TypeError, match=r"got LBFGS; .* call its step\(closure\)"):
+        train.step(model, optim.LBFGS(model))(lambda x: x)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("accumulate", [1, 2])
 def test_profile_changes_nothing(accumulate: int) -> None:
     step = made(accumulate=accumulate)

@@ -57,6 +57,17 @@ def test_summary() -> None:
     assert type(model.head) is nn.Linear
 
 
+def test_summary_shows_what_is_trained() -> None:
+    model = Net().to(Autodiff(Cpu())).freeze("blocks.0")
+    table = nn.summary(model)
+    trained = {row.path: row.trainable for row in table.rows}
+    assert (trained[""], trained["blocks"], trained["blocks.0"]) == (41, 20, 0)
+    assert "on Autodiff(Cpu()): training" in str(table)
+    assert "on Cpu(): inference" in str(nn.summary(model.valid()))
+    model.head = nn.Linear(4, 3)
+    assert len(nn.summary(model).backends) == 2
+
+
 def test_summary_without_arguments_calls_nothing() -> None:
     assert {row.outputs for row in nn.summary(Net()).rows} == {None}
 

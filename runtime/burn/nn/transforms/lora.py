@@ -59,9 +59,11 @@ def lora(model: M, *patterns: str, rank: int = 8, alpha: float | None = None) ->
     """Add adapters to the linear layers whose paths match, and return ``model``.
 
     Without a pattern every linear layer gets one. The first call freezes all parameters
-    of the model; another one adds adapters and leaves what is trained. ``lora_A`` and
-    ``lora_B`` are new keys of the layer. Results are unchanged until they are trained.
-    Their product is multiplied by ``alpha / rank``; ``alpha`` is ``rank`` by default.
+    of the model, unless some are frozen already: then those that are not stay trained,
+    but for the adapted layers. Another call adds adapters and leaves what is trained.
+    ``lora_A`` and ``lora_B`` are new keys of the layer. Results are unchanged until
+    they are trained. Their product is multiplied by ``alpha / rank``; ``alpha`` is
+    ``rank`` by default.
     Layers are changed in place, so every use of a shared layer is adapted.
     :func:`merge_lora` adds the adapters to the weights.
 
@@ -72,7 +74,10 @@ def lora(model: M, *patterns: str, rank: int = 8, alpha: float | None = None) ->
     if rank < 1:
         raise ValueError(f"expected rank >= 1, got {rank}")
     chosen = _matching(model, patterns or ("*",))
-    if not any(isinstance(m, LoRALinear | LoRAConv1D) for _, m in model.modules()):
+    is_first = not any(
+        isinstance(m, LoRALinear | LoRAConv1D) for _, m in model.modules()
+    )
+    if is_first and all(box.requires_grad for _, box in model.parameters()):
         model.freeze()
     scaling = (rank if alpha is None else alpha) / rank
     for layer in chosen:

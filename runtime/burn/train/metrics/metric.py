@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,10 @@ class Batch:
     lr: float
 
 
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
 class Metric(ABC):
     """A number for each epoch, accumulated over batches.
 
@@ -41,13 +46,15 @@ class Metric(ABC):
     """
 
     #: The name in logs: ``accuracy`` becomes ``train/accuracy`` and ``valid/accuracy``.
+    #: By default it is that of the class: ``max_error`` of ``MaxError``.
     name: str
     higher_is_better: ClassVar[bool | None] = None
     inputs: ClassVar[tuple[str, ...]] = ()
     _sources: Mapping[str, Source] = {}
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+    def __init__(self, name: str = "") -> None:
+        own = getattr(type(self), "name", "") or _snake_case(type(self).__name__)
+        self.name = name or own
         self.reset()
 
     def reads(self, **sources: Source) -> Self:
