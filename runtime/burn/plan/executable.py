@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from burn.plan.plan_ir import Segment, has_gradients, written
+from burn.plan.plan_ir import Segment, boxes_written, has_gradients
 from burn.plan.precisions import FULL, OF_UPDATES
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Plan:
     @property
     def sets_boxes(self) -> bool:
         """Whether the plan sets boxes at its end."""
-        return next(written(self.root), None) is not None
+        return next(boxes_written(self.root), None) is not None
 
     @property
     def can_lower(self) -> bool:

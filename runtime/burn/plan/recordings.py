@@ -92,7 +92,7 @@ class Recordings:
             recorder.undo()  # the first result is like all others
             del recorder, result, given, named, places, slots  # before values are bound
             return self.run(inputs)
-        return mapped(_plain, result)
+        return mapped(_device_leaf, result)
 
 
 class Options(NamedTuple):
@@ -133,12 +133,12 @@ def _slot(leaf: Any, recorder: Recorder) -> Any:
     raise UnplannableError(f"the result has {leaf!r} in it")
 
 
-def _plain(leaf: Any) -> Any:
+def _device_leaf(leaf: Any) -> Any:
     """Return a leaf of a result, with recorded values replaced by tensors on the
     device.
     """
     if type(leaf) is Tensor and type(leaf.data) is RecordedValue:
         return leaf.data.tensor
     if type(leaf) is Tensor and type(leaf.data) is Tensor:
-        return Tensor(_plain(leaf.data), leaf.backend)
+        return Tensor(_device_leaf(leaf.data), leaf.backend)
     return leaf

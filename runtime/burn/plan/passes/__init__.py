@@ -32,7 +32,7 @@ from burn.plan.passes.fusion.sums import lower_broadcast_sums
 from burn.plan.passes.graph import FLOAT32, Graph, Inputs, Steps
 from burn.plan.passes.layout.channels import permute_flattened_weights
 from burn.plan.passes.layout.transposed import transpose_factors
-from burn.plan.passes.places import with_own_places
+from burn.plan.passes.places import with_unique_slots
 from burn.plan.passes.slices.slicing import hoist_slices
 from burn.plan.passes.updates import sink_updates
 from burn.plan.plan_ir import Segment, find_drops
@@ -75,11 +75,11 @@ def run_passes(
     Passes rewrite the steps of ``dtype`` if they support types other than float32.
     State updates are moved to the end.
     """
-    plan = with_own_places(root)
+    plan = with_unique_slots(root)
     graph = Graph(plan, inputs, dtype)
     for each in (*PASSES, *LAST) if passes is None else passes:
         before, steps_before = plan, graph.new_steps
-        plan = _passed(each, before, graph)
+        plan = _run_pass(each, before, graph)
         if graph.new_steps != steps_before or not _has_same_steps(before, plan):
             graph = Graph(plan, inputs, dtype)
     plan = sink_updates(plan)
@@ -87,11 +87,12 @@ def run_passes(
     return plan
 
 
-def _passed(each: Pass, segment: Segment, graph: Graph) -> Segment:
+def _run_pass(each: Pass, segment: Segment, graph: Graph) -> Segment:
     # Not a closure that calls itself: its cycle would keep the graph for a while.
     steps = each(list(segment.steps), graph)
     children = {
-        value: _passed(each, child, graph) for value, child in segment.children.items()
+        value: _run_pass(each, child, graph)
+        for value, child in segment.children.items()
     }
     return replace(segment, steps=steps, drops=[], children=children)
 

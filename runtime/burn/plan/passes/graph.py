@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from burn.plan.plan_ir import Read, Segment, Slot, Step, slots_in, written
+from burn.plan.plan_ir import Read, Segment, Slot, Step, boxes_written, slots_in
 from burn.primitive import Primitive
 from burn.tensor import Tensor
 
@@ -38,7 +38,7 @@ class Graph:
         self._next = 0
         #: The number of steps that ``made`` returned; some may not be in the plan yet.
         self.new_steps = 0
-        self._written = {*written(root), *root.varying}
+        self._written = {*boxes_written(root), *root.varying}
         self._visit(root)
 
     def _visit(self, segment: Segment) -> None:

@@ -70,7 +70,7 @@ class DonatedBuffer:
     def commit(self) -> None:
         """Set the box to the value in the donated buffer."""
         self._is_finite, self._will_be_finite = self._will_be_finite, False
-        self._version = self._read.box.lend(partial(_copied, self.target))
+        self._version = self._read.box.lend(partial(_copy_tensor, self.target))
 
 
 def finite_check(
@@ -130,6 +130,6 @@ def commit(boxes: list[tuple[Box, Array | DonatedBuffer]]) -> None:
             box.set(Tensor(value.copy("K"), _CPU))
 
 
-def _copied(target: Array) -> Tensor:
+def _copy_tensor(target: Array) -> Tensor:
     with WRITING:
         return Tensor(target.copy("K"), _CPU)

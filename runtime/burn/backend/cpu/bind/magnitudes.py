@@ -150,11 +150,13 @@ class Magnitudes:
         elif maker is not None and maker.primitive in _NORMS and isfinite(bound):
             source = maker.args[0].place
             before = self._known[source]
-            least, more = (self._with(source, value, maker) for value in (0.0, 1.0))
+            least, more = (
+                self._propagate(source, value, maker) for value in (0.0, 1.0)
+            )
             self._known[source] = before
             self._normed[slot] = _Normed(source, more - least, least)
 
-    def _with(self, source: int, bound: float, maker: Step) -> float:
+    def _propagate(self, source: int, bound: float, maker: Step) -> float:
         """Return the bound of ``maker`` if that of ``source`` is ``bound``."""
         self._known[source] = bound
         return magnitude(maker, self)

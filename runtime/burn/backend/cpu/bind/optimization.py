@@ -14,7 +14,7 @@ from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.fusion.concats import with_flat_concats
 from burn.plan.passes.fusion.endings_apart import with_endings_apart
-from burn.plan.passes.places import with_own_places
+from burn.plan.passes.places import with_unique_slots
 from burn.plan.plan_ir import Segment, boxes_read
 from burn.plan.replay import Replay
 from burn.tensor import innermost
@@ -37,7 +37,7 @@ class OptimizedPlan:
             options = (kernel_policy(plan), plan.has_gradients, plan.profiler)
             self.program = Program(root, *options)
         if plan.profiler is not None:
-            plan.profiler.trace_origins(with_own_places(plan.root), root)
+            plan.profiler.trace_origins(with_unique_slots(plan.root), root)
         recorded = root if plan.is_observed else plan.root
         #: The plan as it was recorded is right for all numbers.
         self.replay = Replay(

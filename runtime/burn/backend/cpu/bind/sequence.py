@@ -130,14 +130,14 @@ class Sequence:
         if groups is None:
             if self._pending.is_generating:
                 self.join(self._pending)
-            groups = self._groups = self._grouped()
+            groups = self._groups = self._call_groups()
         for engine, calls in groups:
             if not engine:
                 deque(map(call, calls), 0)
             elif any(map(call, calls)):
                 raise OneDnnError("primitive_execute", 5)
 
-    def _grouped(self) -> list[tuple[bool, tuple[Callable[[], Any], ...]]]:
+    def _call_groups(self) -> list[tuple[bool, tuple[Callable[[], Any], ...]]]:
         """Return runs of calls of one kind, with thread count changes in between."""
         groups: list[tuple[bool, list[Callable[[], Any]]]] = []
 

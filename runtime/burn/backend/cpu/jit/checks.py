@@ -16,7 +16,7 @@ _MOST_AXES = 6
 _BITS = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 
 
-def within(array: Array, limit: float) -> Kernel | None:
+def limit_kernel(array: Array, limit: float) -> Kernel | None:
     """Return a kernel that fails if a magnitude is above ``limit``, or one is NaN.
 
     None if it does not support the array. It may fail at the limit itself.

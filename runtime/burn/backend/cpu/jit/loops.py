@@ -50,7 +50,7 @@ def axes_of(
         return axes_
 
     written = [store.place for store in stores]
-    leads = sorted([*written, *places], key=_spread, reverse=True)
+    leads = sorted([*written, *places], key=_total_stride, reverse=True)
     kept = axes([a for a in every if a not in reduced], leads[:1])
     inner = axes(list(reduced), leads[:1])
     if inner and prod(group.shape) > _STRIDED:
@@ -62,6 +62,6 @@ def axes_of(
     return kept, inner or [Axis(1, {})]
 
 
-def _spread(view: Place) -> tuple[int, int]:
+def _total_stride(view: Place) -> tuple[int, int]:
     """Return the number of nonzero strides, and the sum of their magnitudes."""
     return sum(map(bool, view.strides)), sum(map(abs, view.strides))

@@ -11,7 +11,7 @@ from burn.backend.cpu.jit.source import Kernel
 from burn.ops.support import Array
 
 
-def nonzero(x: Array, target: Array) -> Kernel | None:
+def nonzero_kernel(x: Array, target: Array) -> Kernel | None:
     """Return the kernel of ``np.nonzero`` as an array [rank, count]; None for NumPy's.
 
     It fails if there are more or fewer than in ``target``.
@@ -56,7 +56,7 @@ def _nonzero_source(dtype: np.dtype[Any], rank: int) -> str:
     return to.text()
 
 
-def extreme(name: str, x: Array, axis: int, target: Array) -> Kernel | None:
+def extreme_kernel(name: str, x: Array, axis: int, target: Array) -> Kernel | None:
     """Return the kernel of ``argmax`` or ``argmin`` along an axis; None for NumPy's."""
     axis %= max(x.ndim, 1)
     if x.dtype not in (*FLOATS, INT32, INT64) or not x.size or x.ndim > 6:

@@ -52,7 +52,7 @@ class Kernel(NamedTuple):
     reduces: bool = False
 
 
-def written(group: Group, stores: list[Store]) -> Kernel:
+def group_kernel(group: Group, stores: list[Store]) -> Kernel:
     """Return the function that computes a group.
 
     Raises:
@@ -74,7 +74,7 @@ class _Source(LlvmWriter):
         self._row: dict[LoopValue, str] = {}
         self._loop: dict[LoopValue, str] = {}
         self._stage: int | None = None
-        values = list(_reached(store.value for store in stores))
+        values = list(_dependencies(store.value for store in stores))
         self.values = values
         views = [v.place for v in values if v.place] + [s.place for s in stores]
         self.kept, self.inner = axes_of(group, list(dict.fromkeys(views)), stores)
@@ -128,31 +128,38 @@ class _Source(LlvmWriter):
 
     def _pass(self, stage: int, roots: list[LoopValue], full: list[Store]) -> None:
         """Emit a pass over the reduced elements."""
-        self._needed_first([*(v.operands[0] for v in roots), *(s.value for s in full)])
-        totals = [self._started(root, _wide(root)) for root in roots]
+        self._emit_invariants(
+            [*(v.operands[0] for v in roots), *(s.value for s in full)]
+        )
+        totals = [self._emit_initial(root, _accumulator_dtype(root)) for root in roots]
         *outer, innermost = self.inner
         self._stage, self._loop = stage, {}
         with self._loops(outer), self._blocks(innermost if roots else None) as bounds:
-            partial = [self._started(root, root.dtype) for root in roots]
+            partial = [self._emit_initial(root, root.dtype) for root in roots]
             with self._loop_over(innermost, *bounds, vector=True):
                 self._loop = {}
                 for root, cell in zip(roots, partial, strict=True):
-                    value = self._taken(root.operands[0], root.types[0])
+                    value = self._emit_operand(root.operands[0], root.types[0])
                     self.accumulate(root.name, cell, root.dtype, value)
                 names = [self._loop_value(store.value) for store in full]
                 for store, name in zip(full, names, strict=True):
                     self._write(store.place, name)
             for root, cell, total in zip(roots, partial, totals, strict=True):
                 part = converted(
-                    self, self.get(cell, root.dtype), root.dtype, _wide(root)
+                    self,
+                    self.get(cell, root.dtype),
+                    root.dtype,
+                    _accumulator_dtype(root),
                 )
-                self.accumulate(root.name, total, _wide(root), part, exact=True)
+                self.accumulate(
+                    root.name, total, _accumulator_dtype(root), part, exact=True
+                )
         self._stage = None
         for root, cell in zip(roots, totals, strict=True):
-            wide = _wide(root)
+            wide = _accumulator_dtype(root)
             self._row[root] = converted(self, self.get(cell, wide), wide, root.dtype)
 
-    def _started(self, root: LoopValue, dtype: np.dtype[Any]) -> str:
+    def _emit_initial(self, root: LoopValue, dtype: np.dtype[Any]) -> str:
         """Return a variable with the initial value of a reduction."""
         cell = self.cell(dtype)
         self.set(cell, dtype, constant_of(root.name, dtype))
@@ -160,7 +167,7 @@ class _Source(LlvmWriter):
 
     # Values.
 
-    def _needed_first(self, roots: list[Any]) -> None:
+    def _emit_invariants(self, roots: list[Any]) -> None:
         """Emit the loop-invariant values of a pass."""
         waiting, seen = list(roots), set()
         while waiting:
@@ -175,22 +182,22 @@ class _Source(LlvmWriter):
 
     def _row_value(self, value: LoopValue) -> str:
         if value not in self._row:
-            self._row[value] = self._made(value)
+            self._row[value] = self._emit_value(value)
         return self._row[value]
 
     def _loop_value(self, value: LoopValue) -> str:
         if value.row:
             return self._row_value(value)
         if value not in self._loop:
-            self._loop[value] = self._made(value)
+            self._loop[value] = self._emit_value(value)
         return self._loop[value]
 
-    def _made(self, value: LoopValue) -> str:
+    def _emit_value(self, value: LoopValue) -> str:
         if value.place is not None:
             return self._load(value.place)
         value = _plus_one(value)
         args = [
-            self._taken(operand, dtype)
+            self._emit_operand(operand, dtype)
             for operand, dtype in zip(value.operands, value.types, strict=True)
         ]
         self.work += cost_of(value.name)
@@ -201,7 +208,7 @@ class _Source(LlvmWriter):
             return self.do(f"select i1 {args[0]}, {kind} {args[1]}, {kind} {args[2]}")
         return write(value.name, self, value.types[0], tuple(args))
 
-    def _taken(self, operand: Any, dtype: np.dtype[Any]) -> str:
+    def _emit_operand(self, operand: Any, dtype: np.dtype[Any]) -> str:
         """Return an operand converted to ``dtype``."""
         if not isinstance(operand, LoopValue):
             return constant(operand, dtype)
@@ -252,9 +259,11 @@ class _Source(LlvmWriter):
             yield
 
     def _bounds(self, axis: Axis) -> tuple[str, str]:
-        return ("%low", "%high") if axis is self.shared else ("0", self._end(axis))
+        return (
+            ("%low", "%high") if axis is self.shared else ("0", self._trip_count(axis))
+        )
 
-    def _end(self, axis: Axis) -> str:
+    def _trip_count(self, axis: Axis) -> str:
         """Return the trip count of an axis; large counts are runtime values."""
         if axis.extent <= BLOCK:
             return str(axis.extent)
@@ -330,12 +339,12 @@ def _plus_one(value: LoopValue) -> LoopValue:
     return value
 
 
-def _wide(root: LoopValue) -> np.dtype[Any]:
+def _accumulator_dtype(root: LoopValue) -> np.dtype[Any]:
     """Return the dtype in which partial reductions are combined."""
     return _DOUBLE if root.name == "add" and root.dtype in FLOATS else root.dtype
 
 
-def _reached(roots: Any) -> Iterator[LoopValue]:
+def _dependencies(roots: Any) -> Iterator[LoopValue]:
     """Yield all values that roots depend on, once each, operands first."""
     seen: set[LoopValue] = set()
     waiting = [(root, False) for root in roots][::-1]

@@ -124,10 +124,10 @@ class State:
             _kernel()((len(self._parts),), (_THREADS,), (self._parts,))
         self.done.record(stream)
         for box in self._program.writes:
-            make = partial(self._copied, self._targets[box])
+            make = partial(self._copy_tensor, self._targets[box])
             self._versions[box] = box.lend(make)
 
-    def _copied(self, target: Any) -> Tensor:
+    def _copy_tensor(self, target: Any) -> Tensor:
         with self.lock, self._device.current():
             stream = self._device.cupy.cuda.get_current_stream()
             stream.wait_event(self.done)

@@ -119,7 +119,7 @@ def max_pool(
     """Compute :func:`burn.ops.max_pool` of images in one kernel."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     steps |= {"ceil_mode": ceil_mode}
-    out = _pooled(x, windows(x.shape[2:], kernel_size, **steps), None)
+    out = _pool(x, windows(x.shape[2:], kernel_size, **steps), None)
     if out is None:
         return max_pool_op.kernel(x, kernel_size=kernel_size, **steps)
     return out
@@ -139,14 +139,14 @@ def avg_pool(
     """Compute :func:`burn.ops.avg_pool` of images in one kernel."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     steps |= {"ceil_mode": ceil_mode}
-    out = _pooled(x, windows(x.shape[2:], kernel_size, **steps), count_include_pad)
+    out = _pool(x, windows(x.shape[2:], kernel_size, **steps), count_include_pad)
     if out is None:
         steps |= {"kernel_size": kernel_size}
         return avg_pool_op.kernel(x, count_include_pad=count_include_pad, **steps)
     return out
 
 
-def _pooled(x: Array, wins: Windows, pad_counts: bool | None) -> Array | None:
+def _pool(x: Array, wins: Windows, pad_counts: bool | None) -> Array | None:
     """Return means, or maxima if ``pad_counts`` is None; None if unsupported."""
     if x.dtype not in TYPES or x.ndim != 4 or not is_channels_last(x):
         return None
@@ -206,7 +206,7 @@ def pack_size(channels: int, *arrays: Array) -> int:
 def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Compute :func:`burn.ops.mean` over axes that are not innermost, in one kernel."""
     axes = axes_of(axis, x.ndim)
-    form = _middle(x, axes) if x.dtype in TYPES and x.size else None
+    form = _reduced_extents(x, axes) if x.dtype in TYPES and x.size else None
     if form is None:
         return mean_op.kernel(x, axis, keepdims=keepdims)
     import cupy
@@ -221,7 +221,7 @@ def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     return out
 
 
-def _middle(
+def _reduced_extents(
     x: Array, axes: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, int, int]] | None:
     """Return the axes in memory order; the extents before, in and after ``axes``."""

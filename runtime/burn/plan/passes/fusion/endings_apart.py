@@ -25,10 +25,10 @@ _ACTIVATIONS: dict[Any, tuple[Any, dict[str, Any]]] = {
 
 def with_endings_apart(steps: Steps, graph: Graph) -> Steps:
     """Replace each layer that ends with an activation by two steps."""
-    return replace_steps(steps, graph, _apart)
+    return replace_steps(steps, graph, _split_off_ending)
 
 
-def _apart(step: Step, graph: Graph) -> list[Step] | None:
+def _split_off_ending(step: Step, graph: Graph) -> list[Step] | None:
     *before, last = step.static.get("after") or ((),)
     if step.primitive not in _LAYERS or last not in _ACTIVATIONS:
         return None

@@ -17,7 +17,7 @@ _LAYERS: tuple[Primitive[..., Any], ...] = (conv, linear)
 
 def fold_norms(steps: Steps, graph: Graph) -> Steps:
     """Fold norms by stored statistics into the convolution or linear layer before."""
-    return replace_pairs(steps, graph, _folded)
+    return replace_pairs(steps, graph, _fold)
 
 
 def _has_same_channels(layer: Step) -> bool:
@@ -28,7 +28,7 @@ def _has_same_channels(layer: Step) -> bool:
     return layer.primitive is conv or len(layer.shapes[0]) == 2
 
 
-def _folded(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+def _fold(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Return the layer before a norm, and the replacement of both, or None."""
     if step.primitive is not batch_norm or step.dtypes != (graph.dtype,):
         return None

@@ -12,10 +12,10 @@ from burn.plan.plan_ir import Slot, Step
 
 def fold_leading_norms(steps: Steps, graph: Graph) -> Steps:
     """Fold norms into the weights of the layers of flattened images after them."""
-    return replace_steps(steps, graph, _folded)
+    return replace_steps(steps, graph, _fold)
 
 
-def _folded(step: Step, graph: Graph) -> list[Step] | None:
+def _fold(step: Step, graph: Graph) -> list[Step] | None:
     """Return the replacement of a layer and the norm of its input, or None."""
     rows = flattened_image(step, graph) if step.primitive is linear else None
     norm = None if rows is None else graph.only_use(rows.args[0])

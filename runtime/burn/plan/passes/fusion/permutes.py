@@ -20,10 +20,10 @@ _ELEMENTWISE = (add, sub, mul, div)
 
 def delay_permutes(steps: Steps, graph: Graph) -> Steps:
     """Move permutations of layers' results behind elementwise operations."""
-    return replace_pairs(steps, graph, _swapped)
+    return replace_pairs(steps, graph, _delay_permute)
 
 
-def _swapped(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+def _delay_permute(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Return the permutation before a step, and the replacement of both, or None."""
     if step.primitive not in _ELEMENTWISE or step.dtypes != (graph.dtype,):
         return None

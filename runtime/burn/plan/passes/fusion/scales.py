@@ -23,10 +23,10 @@ _TURNED: tuple[Primitive[..., Any], ...] = (mul, add)
 
 def fold_scales(steps: Steps, graph: Graph) -> Steps:
     """Fold constant channelwise scales and offsets into the layers before them."""
-    return replace_pairs(steps, graph, _scaled)
+    return replace_pairs(steps, graph, _fold)
 
 
-def _scaled(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+def _fold(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Return the layer before a step, and the replacement of both, or None."""
     if step.primitive not in _FACTORS + _TERMS or len(step.args) != 2:
         return None
@@ -38,7 +38,7 @@ def _scaled(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
         if (layer.shapes, layer.dtypes) != (step.shapes, step.dtypes):
             continue
         if layer.dtypes == (graph.dtype,) and _is_by_channel(other, layer, graph):
-            return layer, _merged(step, layer, other, graph)
+            return layer, _scale_layer(step, layer, other, graph)
     return None
 
 
@@ -60,7 +60,7 @@ def _is_by_channel(other: Any, layer: Step, graph: Graph) -> bool:
     return (1,) * (len(result) - len(given)) + given == tuple(wanted)
 
 
-def _merged(step: Step, layer: Step, other: Any, graph: Graph) -> list[Step]:
+def _scale_layer(step: Step, layer: Step, other: Any, graph: Graph) -> list[Step]:
     """Return the steps that compute the new weights, and the layer with them."""
     new_steps: list[Step] = []
 

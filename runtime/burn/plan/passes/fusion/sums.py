@@ -38,7 +38,7 @@ def _product(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
         return None
     (whole,) = product.shapes
     factors = [_extents(value, len(whole), graph) for value in product.args]
-    summed = _summed(step, len(whole))
+    summed = _summed_axis(step, len(whole))
     if summed is None or None in factors:
         return None
     first, second = (shape for shape in factors if shape is not None)
@@ -56,7 +56,7 @@ def _extents(value: Any, rank: int, graph: Graph) -> tuple[int, ...] | None:
     return (1,) * (rank - len(shape)) + shape
 
 
-def _summed(step: Step, rank: int) -> int | None:
+def _summed_axis(step: Step, rank: int) -> int | None:
     """Return the axis that is summed, or None unless there is exactly one."""
     axis = (*step.args[1:], step.static.get("axis"))[0]
     if isinstance(axis, tuple | list) and len(axis) == 1:

@@ -19,7 +19,7 @@ _VIEWS = frozenset({flatten, reshape})
 
 def permute_flattened_weights(steps: Steps, graph: Graph) -> Steps:
     """Let layers of flattened images read them with channels last."""
-    return replace_steps(steps, graph, _reordered)
+    return replace_steps(steps, graph, _permute_weight)
 
 
 def flattened_image(step: Step, graph: Graph) -> Step | None:
@@ -37,7 +37,7 @@ def flattened_image(step: Step, graph: Graph) -> Step | None:
     return rows
 
 
-def _reordered(step: Step, graph: Graph) -> list[Step] | None:
+def _permute_weight(step: Step, graph: Graph) -> list[Step] | None:
     rows = flattened_image(step, graph)
     image = graph.maker.get(rows.args[0].place) if rows is not None else None
     if rows is None or not isinstance(image, Step):

@@ -41,7 +41,9 @@ class Ranges:
     def scaling(self, key: Key) -> tuple[Tensor, DType] | None:
         """Return the scale and integer dtype of ``key``, None if not observed."""
         low, high = self._seen.get(key, (0.0, 0.0))
-        largest, dtype = (high / 255, uint8) if low == 0 else (_far(low, high), int8)
+        largest, dtype = (
+            (high / 255, uint8) if low == 0 else (_symmetric_scale(low, high), int8)
+        )
         if not np.isfinite(largest) or largest <= 0:
             return None
         return Tensor(np.array([largest], np.float32), host()), dtype
@@ -50,7 +52,7 @@ class Ranges:
         return len(self._seen)
 
 
-def _far(low: float, high: float) -> float:
+def _symmetric_scale(low: float, high: float) -> float:
     return max(-low, high) / 127
 
 
@@ -97,11 +99,13 @@ class Calibrated:
             for key, index, shape in operands:
                 scaling = self._ranges.scaling(key)
                 if index not in quantized and scaling is not None:
-                    inserted = _there_and_back(Slot(index), shape, scaling, graph)
+                    inserted = _quantize_and_dequantize(
+                        Slot(index), shape, scaling, graph
+                    )
                     quantized[index] = Slot(inserted[-1].outputs[0])
                     new_steps += inserted
             if isinstance(step, Step) and operands and operands[0][1] in quantized:
-                inserted, step = _of_known(step, quantized, graph)
+                inserted, step = _quantize_layer(step, quantized, graph)
                 new_steps += inserted
             new_steps.append(step)
         return new_steps
@@ -141,7 +145,7 @@ def _source(value: Any, graph: Graph) -> Box | None:
     return next((box for box in sources if box is not None), None)
 
 
-def _there_and_back(
+def _quantize_and_dequantize(
     value: Slot, shape: tuple[int, ...], scaling: tuple[Tensor, DType], graph: Graph
 ) -> list[Any]:
     """Return steps that quantize and dequantize ``value``."""
@@ -155,10 +159,10 @@ def _there_and_back(
     return [read, narrow, graph.new_step(dequantize, args, shape)]
 
 
-def _of_known(
+def _quantize_layer(
     step: Step, quantized: dict[int, Slot], graph: Graph
 ) -> tuple[list[Step], Step]:
-    """Return the steps that quantize weights, and the layer of quantized operands."""
+    """Return steps that quantize the weight, and the layer of quantized operands."""
     args = list(step.args)
     for which in (_X, _RESIDUAL):
         if which < len(args) and type(args[which]) is Slot:

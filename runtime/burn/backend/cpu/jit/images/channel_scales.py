@@ -16,7 +16,7 @@ from burn.ops.support import Array
 _FLOAT32 = np.dtype(np.float32)
 
 
-def scaled_images(
+def scaled_images_kernel(
     images: list[Array], scale: Array, shift: Array, out: Array, has_relu: bool
 ) -> Kernel | None:
     """Return the kernel of the images side by side, times ``scale`` plus ``shift``.

@@ -39,7 +39,7 @@ class Lines(NamedTuple):
     taps: tuple[int, ...]
 
 
-def convolved(
+def convolution_kernel(
     image: Array,
     weight: Array,
     bias: Array | None,

@@ -72,7 +72,7 @@ class Primitives(threading.local):
             hash(key)  # or this would not end
             return self.get(key, make, work)
         except KeyError:
-            primitive = entries[key] = self._made(make, work)
+            primitive = entries[key] = self._make(make, work)
             if len(entries) > LIMIT:
                 entries.popitem(last=False)
         return primitive
@@ -88,7 +88,7 @@ class Primitives(threading.local):
             finally:
                 self._known = before
 
-    def _made(self, make: Make, work: int) -> Any:
+    def _make(self, make: Make, work: int) -> Any:
         choose = self.api.set_threads
         if work >= ALONE or choose is None:
             return make(self)

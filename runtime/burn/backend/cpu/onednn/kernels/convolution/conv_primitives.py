@@ -44,11 +44,17 @@ from burn.backend.cpu.onednn.binding.prepared import (
 )
 from burn.backend.cpu.onednn.binding.weights import Weights
 from burn.backend.cpu.onednn.kernels.convolution.faster_code import FASTER
-from burn.backend.cpu.onednn.kernels.convolution.pack_width import Beside, beside
-from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
-from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import Folded, folded
+from burn.backend.cpu.onednn.kernels.convolution.pack_width import (
+    PackedWidth,
+    packed_width,
+)
+from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, rebatched
+from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import (
+    SpaceToDepth,
+    space_to_depth,
+)
 from burn.backend.cpu.onednn.kernels.convolution.wrong_code import wrong_code
-from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
+from burn.backend.cpu.onednn.kernels.post_ops import After, addend_index, post_ops
 from burn.ops.window import Windows
 
 #: A conversion of an operand to the required layout.
@@ -201,7 +207,7 @@ class _Direct(Windowed):
         self._prepared.run(*places)
 
 
-class _Sideways(_Direct):
+class _PackedImages(_Direct):
     """A convolution of images that are packed side by side, as is its result."""
 
     __slots__ = ("_back", "_wide")
@@ -265,7 +271,7 @@ def forward(
     fold = kernel = None
     flat = len(slots.weight.shape) == slots.x.ndim
     if slots.constant and flat and not slots.mirrored:
-        fold = folded(slots.x, slots.shape[1], wins)
+        fold = space_to_depth(slots.x, slots.shape[1], wins)
     if fold is not None:
         kernel = _forward(session, primitives, slots, fold.wins, kind, fold)
     if kernel is None and is_dense(slots.weight):
@@ -279,29 +285,29 @@ def _forward(
     slots: Slots,
     wins: Windows,
     kind: int,
-    fold: Folded | None = None,
+    fold: SpaceToDepth | None = None,
 ) -> Windowed | None:
     if not slots.has_plain_bias:
         return None
     view = slots.weight if fold is None else _row_major(fold.weight)
     form = Form(slots.x.shape if fold is None else fold.x, slots.shape, wins)
-    description = _made(primitives.api, slots, form, view, kind)
+    description = _describe(primitives.api, slots, form, view, kind)
     if description is None:
         return None
     if kind == CONVOLUTION and len(view.shape) == len(form.x):
         name, threads = description.description.implementation, primitives.api.threads
         side = None
         if slots.planned and fold is None and slots.residual is None:
-            side = beside(form, name)
-        other = shared(form, name, threads) if side is None else side.form
-        folded = other and _made(primitives.api, slots, other, view, kind)
-        ready = folded and _ready(session, primitives, slots, folded, fold, side)
+            side = packed_width(form, name)
+        other = rebatched(form, name, threads) if side is None else side.form
+        regrouped = other and _describe(primitives.api, slots, other, view, kind)
+        ready = regrouped and _ready(session, primitives, slots, regrouped, fold, side)
         if ready is not None:
             return ready
     return _ready(session, primitives, slots, description, fold)
 
 
-class Made(NamedTuple):
+class ConvDescription(NamedTuple):
     """A description of a convolution, with the grouped weights."""
 
     description: Description
@@ -309,9 +315,9 @@ class Made(NamedTuple):
     weight: Grouped
 
 
-def _made(
+def _describe(
     api: Api, slots: Slots, form: Form, weight: Grouped, kind: int
-) -> Made | None:
+) -> ConvDescription | None:
     """Return the description of a convolution in some form."""
     kept, rank = long_axes(form.wins), len(form.wins.size)
     where = geometry(form.wins, kept)
@@ -339,17 +345,17 @@ def _made(
     if shift is not None:
         operands.append((BIAS, shift))
     if residual is not None and not slots.in_place:
-        operands.append((added(slots.after), other))
-    return Made(description, operands, view)
+        operands.append((addend_index(slots.after), other))
+    return ConvDescription(description, operands, view)
 
 
 def _ready(
     session: Session,
     primitives: Primitives,
     slots: Slots,
-    choice: Made,
-    fold: Folded | None,
-    side: Beside | None = None,
+    choice: ConvDescription,
+    fold: SpaceToDepth | None,
+    side: PackedWidth | None = None,
 ) -> Windowed | None:
     """Return the convolution of a choice, with the reorders of its operands."""
     view = choice.weight
@@ -374,7 +380,7 @@ def _ready(
     back = side.back(primitives, slots.x.dtype)
     if back is None:
         return None
-    return _Sideways(*given, back=back, wide=side.form.shape)
+    return _PackedImages(*given, back=back, wide=side.form.shape)
 
 
 def _row_major(shape: tuple[int, ...]) -> Grouped:

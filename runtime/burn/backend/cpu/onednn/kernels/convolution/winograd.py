@@ -30,13 +30,13 @@ from burn.backend.cpu.onednn.kernels.convolution.winograd_sums import (
     Outer,
     Rows,
     Sums,
-    back,
     convolution,
-    into,
+    input_transforms,
+    output_transforms,
 )
 from burn.backend.cpu.onednn.kernels.convolution.winograd_weights import (
-    Combined,
-    combined,
+    TransformedWeights,
+    transformed_weights,
 )
 from burn.ops.window import Windows
 
@@ -58,10 +58,10 @@ _SET = 1000
 class _Steps(NamedTuple):
     """The stages of a Winograd convolution, in order."""
 
-    into: list[Sums | Outer]
-    weights: Combined
+    input_transforms: list[Sums | Outer]
+    weights: TransformedWeights
     products: list[Prepared]
-    back: list[Sums]
+    output_transforms: list[Sums]
 
 
 class Winograd(Windowed):
@@ -89,7 +89,7 @@ class Winograd(Windowed):
         out: Array,
     ) -> None:
         sums, products = empty(self._source.sums), empty(self._target.sums)
-        for part in self._steps.into:
+        for part in self._steps.input_transforms:
             part.run(address(x), address(sums))
         weights = self._steps.weights.places(weight)
         for index, product in enumerate(self._steps.products):
@@ -97,9 +97,9 @@ class Winograd(Windowed):
             if index == _COMMON and bias is not None:
                 places.append(address(bias))
             product.run(*places)
-        added = None if residual is None else address(residual)
-        for part in self._steps.back:
-            part.run(address(products), address(out), added)
+        addend = None if residual is None else address(residual)
+        for part in self._steps.output_transforms:
+            part.run(address(products), address(out), addend)
 
 
 def winograd(
@@ -113,15 +113,17 @@ def winograd(
     products = _products(primitives, slots, wins, source)
     if not products:
         return None
-    weights = combined(session, primitives, slots, form.weights, products)
-    first, last = into(primitives, source), back(primitives, target, slots)
+    weights = transformed_weights(session, primitives, slots, form.weights, products)
+    first, last = input_transforms(primitives, source), output_transforms(
+        primitives, target, slots
+    )
     if weights is None or not first or not last:
         return None
     steps = _Steps(first, weights, products, last)
     return Winograd(primitives, slots, (source, target), steps)
 
 
-def _ways(slots: Slots) -> tuple[tuple[Form, int], ...]:
+def _candidate_forms(slots: Slots) -> tuple[tuple[Form, int], ...]:
     """Return the candidate forms, with the minimum number of uses of each weight.
 
     With gradients, results decide which elements pass a ReLU, and must be bitwise those
@@ -147,7 +149,7 @@ def _form(slots: Slots, wins: Windows) -> Form | None:
         return None
     if prod(slots.shape) * inputs * wins.taps < _WORK:
         return None
-    for form, least in _ways(slots):
+    for form, least in _candidate_forms(slots):
         sides = _rows(form, slots.x.shape), _rows(form, slots.shape)
         meetings = sides[1].step // outputs
         wanted = sides[1].height / (form.rows * sides[1].tiles)
