@@ -103,11 +103,11 @@ class _Derivations:
             return name
         if not is_derived(self.graph, name):
             return name
-        derived = self.folded(name, reader) or self.viewed(name, reader)
+        derived = self.insert_folded(name, reader) or self.insert_view(name, reader)
         self.values[key] = derived or name
         return derived or name
 
-    def folded(self, name: str, reader: Node) -> str | None:
+    def insert_folded(self, name: str, reader: Node) -> str | None:
         """Insert the node that ``name`` was folded from; return its result."""
         recipe = self.graph.constants.recipes.get(name)
         if recipe is None:
@@ -118,7 +118,7 @@ class _Derivations:
         self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
         return outputs[recipe.outputs.index(name)]
 
-    def viewed(self, name: str, reader: Node) -> str | None:
+    def insert_view(self, name: str, reader: Node) -> str | None:
         """Insert a view of the tensor that ``name`` derives from; return its result."""
         constants = self.graph.constants
         source = constants.source.get(name)

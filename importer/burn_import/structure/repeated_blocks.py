@@ -58,7 +58,7 @@ def with_blocks(graph: Graph, node_paths: Places) -> Places:
     if not run.is_flat() or not (is_nameless or run.has_numbered_names()):
         return node_paths
     layers, scopes = dict(node_paths.layers), dict(node_paths.scopes)
-    for number, repeat in enumerate(run.chosen(), 1):
+    for number, repeat in enumerate(run.select_blocks(), 1):
         name = "blocks" if number == 1 else f"blocks_{number}"
         blocks = run.blocks(repeat)
         names = run.layer_names(blocks)
@@ -69,19 +69,19 @@ def with_blocks(graph: Graph, node_paths: Places) -> Places:
             paths = [(*scope, layer_name) for layer_name in names]
             layers.update(zip(map(id, held), paths, strict=True))
     rest = [node for node in graph.nodes if not scopes[id(node)]]
-    for path, chain in run.normalized(rest).items():
+    for path, chain in run.normalized_convolutions(rest).items():
         scopes.update((id(node), path) for node in chain)
         for node, name in zip(chain, NORMALIZED, strict=False):
             layers[id(node)] = (*path, name)
     rest = [node for node in rest if not scopes[id(node)]]
     if is_nameless:
         held = [node for node in rest if id(node) in layers]
-        names = _numbered([run.nouns.noun(node) for node in held])
+        names = _number_repeated([run.nouns.noun(node) for node in held])
         layers.update((id(n), (name,)) for n, name in zip(held, names, strict=True))
     return Places(layers, scopes)
 
 
-def _numbered(names: Sequence[str]) -> list[str]:
+def _number_repeated(names: Sequence[str]) -> list[str]:
     """Return ``names``, numbered from the second layer of a name on."""
     numbers: Counter[str] = Counter()
     unique = []
@@ -122,7 +122,7 @@ class _Stretch:
     #: instead.
     given: dict[str, str] = field(default_factory=dict)
 
-    def alike(self, position: int, one: str, other: str) -> bool:
+    def do_correspond(self, position: int, one: str, other: str) -> bool:
         """Return whether two operands of a node and its counterpart correspond."""
         here, there = self.maker.get(one, -1), self.maker.get(other, -1)
         if there < 0:  # both are stored: their kinds are compared
@@ -195,9 +195,9 @@ class _Repeats:
         for nodes in zip(*rows, strict=True):
             words = {re.sub(r"_\d+(?=_|$)", "", layers[id(n)][0]) for n in nodes}
             names.append(words.pop() if len(words) == 1 else self.nouns.noun(nodes[0]))
-        return _numbered(names)
+        return _number_repeated(names)
 
-    def normalized(self, nodes: Sequence[Node]) -> dict[Path, list[Node]]:
+    def normalized_convolutions(self, nodes: Sequence[Node]) -> dict[Path, list[Node]]:
         """Return the convolutions with a norm and a function, by their module's path.
 
         Only layers without an author's name are joined.
@@ -243,13 +243,13 @@ class _Repeats:
             return False
         return contents.shape, str(contents.ravel().tolist())
 
-    def chosen(self) -> list[Repeat]:
+    def select_blocks(self) -> list[Repeat]:
         """Return non-overlapping blocks in order, preferring those with most nodes."""
         candidates = [
             repeat
             for distance in self.distances()
             for stretch in self.stretches(distance)
-            for repeat in self.best(*stretch, distance)
+            for repeat in self.cut_blocks(*stretch, distance)
         ]
         candidates.sort(key=lambda one: (one.start - one.stop, one.length, one.start))
         covered = bytearray(len(self.nodes))
@@ -285,26 +285,26 @@ class _Repeats:
         stretch = _Stretch(self.maker, distance)
         last = len(self.nodes) - distance
         for position in range(last + 1):
-            fits = position < last and self.equal(position, stretch)
+            fits = position < last and self.extends_stretch(position, stretch)
             if not fits:
                 if stretch.stop - stretch.start >= distance:
                     yield stretch.start, stretch.stop
                 stretch = _Stretch(self.maker, distance, position, position)
-                fits = position < last and self.equal(position, stretch)
+                fits = position < last and self.extends_stretch(position, stretch)
             stretch.stop = position + 1 if fits else stretch.stop
 
-    def equal(self, position: int, stretch: _Stretch) -> bool:
+    def extends_stretch(self, position: int, stretch: _Stretch) -> bool:
         """Return whether a node extends ``stretch``."""
         other = position + stretch.distance
         if stretch.stop != position or self.keys[position] != self.keys[other]:
             return False
         one, two = self.nodes[position].inputs, self.nodes[other].inputs
         return all(
-            a == b or a is None or b is None or stretch.alike(position, a, b)
+            a == b or a is None or b is None or stretch.do_correspond(position, a, b)
             for a, b in zip(one, two, strict=True)
         )
 
-    def best(self, start: int, stop: int, distance: int) -> Iterator[Repeat]:
+    def cut_blocks(self, start: int, stop: int, distance: int) -> Iterator[Repeat]:
         """Yield the blocks of a stretch, cut where the fewest values cross.
 
         Of equal cuts, the first that is before a layer is taken: an activation ends

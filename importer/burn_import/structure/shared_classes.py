@@ -108,7 +108,7 @@ class _Sharing:
 
 def signature(part: ModuleNode) -> Hashable:
     """Return a key that is equal for modules with equal code up to value names."""
-    return _Signature(part).whole()
+    return _Signature(part).key()
 
 
 class _Signature:
@@ -125,7 +125,7 @@ class _Signature:
                 if isinstance(dim, Poly) and dim not in self.extents.locals:
                     self.extents.locals[dim] = f"d{len(self.extents.locals)}"
 
-    def whole(self) -> Hashable:
+    def key(self) -> Hashable:
         inputs = tuple((self.number(n), self.shape(n)) for n in self.part.inputs)
         items = tuple(self.item(item) for item in self.part.items)
         outputs = tuple(self.number(name) for name in self.part.outputs)

@@ -83,10 +83,10 @@ def _split_numbered(paths: Sequence[Segments]) -> list[Segments]:
     prefixes = {
         prefix for one in _prefixes(paths).values() for prefix in _repeated(one)
     }
-    return [_split(path, prefixes) for path in paths]
+    return [_split_prefix(path, prefixes) for path in paths]
 
 
-def _split(path: Segments, prefixes: set[Segments]) -> Segments:
+def _split_prefix(path: Segments, prefixes: set[Segments]) -> Segments:
     """Return ``path`` with the longest of ``prefixes`` as a module."""
     for prefix, rest in reversed(list(_splits(path))):
         if prefix in prefixes:

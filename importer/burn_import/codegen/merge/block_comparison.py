@@ -45,7 +45,7 @@ def without_block(
         return values, operand_path
     having = tuple(origin == origins[0] for origin in origins)
     goal = next(origin for origin in origins if origin != origins[0])
-    mains = _mains(run, symbols, having, goal)
+    mains = _main_operands(run, symbols, having, goal)
     if mains is None:
         return values, operand_path
     chain, operands = mains
@@ -116,7 +116,7 @@ def _makers(run: Unification, index: int) -> Callable[[Symbol], Statement | None
     return lambda symbol: run.makers[index].get(symbol, (0, None))[1]
 
 
-def _mains(
+def _main_operands(
     run: Unification,
     symbols: Sequence[Symbol],
     having: Sequence[bool],

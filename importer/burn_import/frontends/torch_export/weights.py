@@ -30,7 +30,7 @@ def json_in(archive: Zip, name: str) -> Any:
         raise UnreadableFile(f"{shown(name)}: expected JSON, got {error}") from error
 
 
-class Stored:
+class StoredTensors:
     """The tensors of an archive, by name in the program."""
 
     def __init__(self, archive: Zip, folder: str) -> None:

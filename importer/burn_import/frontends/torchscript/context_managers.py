@@ -50,7 +50,7 @@ class WithoutGradients:
         intact = [holder for holder in holders.values() if not holder.stale]
         for holder in intact:  # views of what changed are computed again
             holder.current = holder.value
-        computed = self._computed()
+        computed = self._computed_names()
         self._check_changes(computed)
         detached: dict[str, Value] = {}
         for holder in intact:
@@ -63,7 +63,7 @@ class WithoutGradients:
             if holder.base is not None:
                 holder.seen = holder.base.current.name
 
-    def _computed(self) -> set[str]:
+    def _computed_names(self) -> set[str]:
         """Return the names of what the block computed."""
         nodes = self.machine.writer.nodes.nodes[self.first_node :]
         return {name for node in nodes for name in node.outputs if name}

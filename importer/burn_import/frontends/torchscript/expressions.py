@@ -313,7 +313,7 @@ def _conversion(kind: type) -> Callable[..., PyValue]:
         if len(node.args) != 1:
             raise InvalidModel(f"expected one operand of {kind.__name__}")
         value = machine.evaluate(node.args[0], frame)
-        return machine.converted(kind, value, frame.origin(name or kind.__name__))
+        return machine.convert(kind, value, frame.origin(name or kind.__name__))
 
     return follow
 

@@ -232,7 +232,7 @@ class Statements(Expressions):
             self.forget(node, frame)
             return None
         if isinstance(test, TensorRef):
-            test = self.converted(bool, test, frame.origin("condition"))
+            test = self.convert(bool, test, frame.origin("condition"))
         if isinstance(test, Value) and returns_early(node, frame):
             return Returned(write_return(self, node, frame, test))
         if isinstance(test, Value):
@@ -282,7 +282,7 @@ class Statements(Expressions):
                 self.forget(node, frame)
                 return None
             if isinstance(test, TensorRef):
-                test = self.converted(bool, test, frame.origin("condition"))
+                test = self.convert(bool, test, frame.origin("condition"))
             if isinstance(test, Value):
                 write_loop(self, node, frame, None)
                 return None

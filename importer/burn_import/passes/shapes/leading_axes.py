@@ -143,12 +143,16 @@ class _Rewriter:
             return node
         self.has_changes = True
         inputs = tuple(
-            self.narrowed(node, name) if name is not None and count else name
+            (
+                self.without_leading_axes(node, name)
+                if name is not None and count
+                else name
+            )
             for name, count in zip(node.inputs, counts, strict=True)
         )
         return replace(node, inputs=inputs)
 
-    def narrowed(self, near: Node, name: str) -> str:
+    def without_leading_axes(self, near: Node, name: str) -> str:
         """Return the value ``name`` without its leading axes."""
         wide = self.wide[name]
         if not wide.others:

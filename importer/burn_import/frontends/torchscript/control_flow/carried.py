@@ -293,10 +293,10 @@ class Carried:
                     is_expected = False
             if held not in carried and outer.has(held.current):
                 is_expected = False
-                self._carry(held)
+                self._carry_parts(held)
         return is_expected
 
-    def _carry(self, held: TensorRef) -> None:
+    def _carry_parts(self, held: TensorRef) -> None:
         for cell in self.cells:
             if cell.first.name == held.current.name:
                 cell.holders.append(held)

@@ -134,7 +134,7 @@ class _Loop:
             return to_value(writer, True, self.origin)
         test = self.machine.evaluate(self.node.test, frame)
         if isinstance(test, TensorRef):
-            test = self.machine.converted(bool, test, self.origin)
+            test = self.machine.convert(bool, test, self.origin)
         if not isinstance(test, Value | bool):
             raise UnsupportedModel("a loop whose condition is not a bool")
         return to_value(writer, test, self.origin)

@@ -10,7 +10,7 @@ import numpy as np
 
 from burn_import.frontends.torch_export.aten.shape.slicing import places
 from burn_import.frontends.torch_export.builder import INT64, Builder, Value
-from burn_import.frontends.torch_export.memory_layout import Layout, spread
+from burn_import.frontends.torch_export.memory_layout import Layout, element_positions
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
 from burn_ir.dim import Dim
@@ -44,7 +44,7 @@ def stored_places(
     numbers = [n for n in (*size, *stride, start) if isinstance(n, int)]
     stored, count = layout.places(), len(size)
     if stored is not None and len(numbers) == 2 * count + 1:
-        wanted = spread(numbers[:count], numbers[count:-1], numbers[-1])
+        wanted = element_positions(numbers[:count], numbers[count:-1], numbers[-1])
         if wanted is not None:
             return g.constant(_indices_of_positions(stored, wanted))
     if not layout.is_ordered or not isinstance(layout.offset, int):
