@@ -23,7 +23,7 @@ from burn.tensor import Tensor
 
 if TYPE_CHECKING:
     from burn.plan.calibration import Accuracy
-    from burn.plan.passes import Pass
+    from burn.plan.passes.graph import Pass
     from burn.plan.profile import Profile, Profiler
 
 P = ParamSpec("P")

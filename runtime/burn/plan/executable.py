@@ -15,8 +15,7 @@ from burn.plan.plan_ir import Segment, boxes_written, has_gradients
 from burn.plan.precisions import FULL, OF_UPDATES
 
 if TYPE_CHECKING:
-    from burn.plan.passes import Pass
-    from burn.plan.passes.graph import Inputs
+    from burn.plan.passes.graph import Inputs, Pass
     from burn.plan.profile import Profiler
 
 

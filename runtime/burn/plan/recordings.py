@@ -16,7 +16,7 @@ from burn.plan.recorder import RecordedValue, Recorder, UnplannableError
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:
-    from burn.plan.passes import Pass
+    from burn.plan.passes.graph import Pass
     from burn.plan.profile import Profiler
 
 #: The types of Python arguments and results that a plan takes as they are.

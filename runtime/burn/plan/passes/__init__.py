@@ -3,11 +3,10 @@
 Each is in a file of its own, and takes the steps of one segment after the other.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from operator import is_
-from typing import Any, TypeAlias
+from typing import Any
 
 from burn.plan.passes.constants import hoist_constants
 from burn.plan.passes.dead import without_dead
@@ -29,15 +28,13 @@ from burn.plan.passes.fusion.positions import lower_full_convolutions
 from burn.plan.passes.fusion.rows import update_selected_rows
 from burn.plan.passes.fusion.scales import fold_scales
 from burn.plan.passes.fusion.sums import lower_broadcast_sums
-from burn.plan.passes.graph import FLOAT32, Graph, Inputs, Steps
+from burn.plan.passes.graph import FLOAT32, Graph, Inputs, Pass
 from burn.plan.passes.layout.channels import permute_flattened_weights
 from burn.plan.passes.layout.transposed import transpose_factors
 from burn.plan.passes.places import with_unique_slots
 from burn.plan.passes.slices.slicing import hoist_slices
 from burn.plan.passes.updates import sink_updates
 from burn.plan.plan_ir import Segment, find_drops
-
-Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 
 #: The passes for every device, in execution order.
 PASSES: tuple[Pass, ...] = (

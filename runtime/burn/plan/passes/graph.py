@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,8 @@ Inputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 FLOAT32 = np.dtype(np.float32)
 #: Returns a producer and the replacement of it and the step; None for no match.
 Rule: TypeAlias = Callable[[Step, "Graph"], tuple[Step, list[Step]] | None]
+#: A function from the steps of a segment to new ones.
+Pass: TypeAlias = Callable[[Steps, "Graph"], Steps]
 _NEITHER: tuple[None, None] = (None, None)
 
 
@@ -142,6 +145,32 @@ def replace_pairs(steps: Steps, graph: Graph, rule: Rule) -> Steps:
             graph.maker.update(dict.fromkeys(new.outputs, new))
         new_steps.extend(changed)
     return [step for step in new_steps if id(step) not in gone]
+
+
+def step_rule(rule: Callable[[Step, Graph], list[Step] | None]) -> Pass:
+    """Return the pass that replaces each step by the result of ``rule``.
+
+    None leaves a step as it is.
+    """
+
+    @wraps(rule)
+    def apply(steps: Steps, graph: Graph) -> Steps:
+        return replace_steps(steps, graph, rule)
+
+    return apply
+
+
+def pair_rule(rule: Rule) -> Pass:
+    """Return the pass that replaces pairs of steps by ``rule``.
+
+    It returns the first step of a pair and the replacement of both, or None.
+    """
+
+    @wraps(rule)
+    def apply(steps: Steps, graph: Graph) -> Steps:
+        return replace_pairs(steps, graph, rule)
+
+    return apply
 
 
 def swapped_axes(step: Step) -> tuple[int, ...]:

@@ -271,7 +271,7 @@ class Builder:
             kernel = step.primitive.kernel
             self._sequence.explain("an overflow could not be seen after oneDNN")
         elif not any(map(has_bounds, template)):
-            results = self._bind_reporting(step, kernel, args)
+            results = self._bind_engine(step, kernel, args)
         is_checked = results is not None and step.primitive in SOFTMAX
         bound = 1.0 if is_checked else magnitude(step, self._magnitudes)
         if results is None and step.primitive.traceable:
@@ -300,9 +300,7 @@ class Builder:
                 self._sequence.numpy(call)
         return limits is not None
 
-    def _bind_reporting(
-        self, step: Step, kernel: Any, args: list[Any]
-    ) -> list[Array] | None:
+    def _bind_engine(self, step: Step, kernel: Any, args: Any) -> list[Array] | None:
         """Return the results of a kernel that reports all its calls, or None."""
         if self._session is None and not self._gradients:
             from burn.backend.cpu.blas import KERNELS
@@ -315,7 +313,7 @@ class Builder:
         self.workspaces.start(step)
         with noted_by(self):
             results = output_list(step, kernel(*args, **step.static))
-        if self._sequence.mark() > mark and self._match_recording(step, results):
+        if self._sequence.mark() > mark and self._are_valid(step, results):
             return results
         self._sequence.back_to(mark, "oneDNN's kernel leaves these operands to NumPy")
         self._free = free
@@ -329,11 +327,7 @@ class Builder:
             operands = [traced_arguments(arg, *context) for arg in template]
             outputs = step.primitive.kernel(*operands, **step.static)
             results = [plain(array) for array in output_list(step, outputs)]
-        if (
-            results
-            and not has_unused(operands)
-            and self._match_recording(step, results)
-        ):
+        if results and not has_unused(operands) and self._are_valid(step, results):
             return results
         self._sequence.back_to(mark)
         return None
@@ -353,7 +347,7 @@ class Builder:
         self.note(StepCall(kernel, template, values, step, targets))
         return targets
 
-    def _match_recording(self, step: Step, results: list[Array]) -> bool:
+    def _are_valid(self, step: Step, results: list[Array]) -> bool:
         """Return whether results are in memory of the plan, and match the recording."""
         check(step, results)
         return all(

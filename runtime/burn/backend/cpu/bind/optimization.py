@@ -8,12 +8,13 @@ from burn.backend.cpu.jit.policy import KernelPolicy, has_compiler
 from burn.backend.cpu.onednn.binding.engine import current, drop_packed
 from burn.plan import passes
 from burn.plan.executable import Plan
-from burn.plan.passes import Pass, run_passes
+from burn.plan.passes import run_passes
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.fusion.concats import with_flat_concats
 from burn.plan.passes.fusion.endings_apart import with_endings_apart
+from burn.plan.passes.graph import Pass
 from burn.plan.passes.places import with_unique_slots
 from burn.plan.plan_ir import Segment, boxes_read
 from burn.plan.replay import Replay

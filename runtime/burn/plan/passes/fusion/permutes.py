@@ -12,19 +12,15 @@ from burn.ops.elementwise import add, div, mul, sub
 from burn.ops.matmul import linear
 from burn.ops.shape import permute, reshape
 from burn.ops.support import axes_of
-from burn.plan.passes.graph import Graph, Steps, replace_pairs
+from burn.plan.passes.graph import Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step, slots_in
 
 _ELEMENTWISE = (add, sub, mul, div)
 
 
-def delay_permutes(steps: Steps, graph: Graph) -> Steps:
+@pair_rule
+def delay_permutes(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Move permutations of layers' results behind elementwise operations."""
-    return replace_pairs(steps, graph, _delay_permute)
-
-
-def _delay_permute(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the permutation before a step, and the replacement of both, or None."""
     if step.primitive not in _ELEMENTWISE or step.dtypes != (graph.dtype,):
         return None
     for index, value in enumerate(step.args):

@@ -10,7 +10,7 @@ from burn.ops.conv import conv
 from burn.ops.elementwise import add, div, mul, sub
 from burn.ops.matmul import linear
 from burn.ops.shape import reshape
-from burn.plan.passes.graph import Graph, Steps, replace_pairs
+from burn.plan.passes.graph import Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
 from burn.tensor import Tensor
@@ -21,13 +21,9 @@ _TERMS: tuple[Primitive[..., Any], ...] = (add, sub)
 _TURNED: tuple[Primitive[..., Any], ...] = (mul, add)
 
 
-def fold_scales(steps: Steps, graph: Graph) -> Steps:
+@pair_rule
+def fold_scales(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Fold constant channelwise scales and offsets into the layers before them."""
-    return replace_pairs(steps, graph, _fold)
-
-
-def _fold(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the layer before a step, and the replacement of both, or None."""
     if step.primitive not in _FACTORS + _TERMS or len(step.args) != 2:
         return None
     pairs = [step.args, step.args[::-1]][: 1 + (step.primitive in _TURNED)]

@@ -8,7 +8,7 @@ from burn.ops.elementwise import mul
 from burn.ops.matmul import matmul
 from burn.ops.reduction import sum as sum_
 from burn.ops.shape import permute, reshape
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs
+from burn.plan.passes.graph import FLOAT32, Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step
 
 #: For smaller matrices the call overhead exceeds the time of the product.
@@ -24,13 +24,9 @@ class _Axes(NamedTuple):
     summed: int
 
 
-def lower_broadcast_sums(steps: Steps, graph: Graph) -> Steps:
+@pair_rule
+def lower_broadcast_sums(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Replace sums over broadcast products by matrix products."""
-    return replace_pairs(steps, graph, _product)
-
-
-def _product(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the product before a sum, and the replacement of both, or None."""
     if step.primitive is not sum_ or step.dtypes != (FLOAT32,):
         return None
     product = graph.only_use(step.args[0])

@@ -5,21 +5,17 @@ from typing import Any
 
 from burn.ops.matmul import matmul
 from burn.ops.shape import transpose
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs, swapped_axes
+from burn.plan.passes.graph import FLOAT32, Graph, pair_rule, swapped_axes
 from burn.plan.plan_ir import Slot, Step, slots_in
 
 
-def transpose_factors(steps: Steps, graph: Graph) -> Steps:
+@pair_rule
+def transpose_factors(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Replace transposed products by products of the transposed factors where possible.
 
     An example is the gradient of ``x @ y.mT`` by ``y``. oneDNN reads either layout, but
     writes rows, so a result that is read by columns would be copied.
     """
-    return replace_pairs(steps, graph, _transpose_factors)
-
-
-def _transpose_factors(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the product before a transpose, and the replacement of both, or None."""
     product = graph.only_use(step.args[0]) if _is_transpose(step) else None
     if product is None or product.primitive is not matmul:
         return None

@@ -21,7 +21,7 @@ from burn.ops.qdq_layers import (
 from burn.ops.quantize import dequantize, quantize
 from burn.ops.shape import flatten, permute, reshape, squeeze, transpose, unsqueeze
 from burn.plan.passes.fusion.epilogue_fusion import after_of, is_activation_step
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs, replace_steps
+from burn.plan.passes.graph import FLOAT32, Graph, pair_rule, step_rule
 from burn.plan.plan_ir import Slot, Step
 from burn.tensor import Tensor
 
@@ -38,40 +38,9 @@ _COMMUTING = frozenset(
 )
 
 
-def form_integer_layers(steps: Steps, graph: Graph) -> Steps:
+@step_rule
+def form_integer_layers(step: Step, graph: Graph) -> list[Step] | None:
     """Replace layers of dequantized operands by integer layers."""
-    return replace_steps(steps, graph, _layer)
-
-
-def hoist_quantization(steps: Steps, graph: Graph) -> Steps:
-    """Move data movement and selection behind the quantization of their results."""
-    return replace_pairs(steps, graph, _swap_with_quantization)
-
-
-def fuse_sums(steps: Steps, graph: Graph) -> Steps:
-    """Fuse additions into integer layers whose results were quantized before.
-
-    The results are clipped to the range of the integers, but not rounded.
-    """
-    return replace_pairs(steps, graph, _fuse_sum)
-
-
-def fuse_activations(steps: Steps, graph: Graph) -> Steps:
-    """Fuse activations that follow additions into integer layers."""
-    return replace_pairs(steps, graph, _fuse_activation)
-
-
-def fuse_requantization(steps: Steps, graph: Graph) -> Steps:
-    """Fuse the quantization of results into integer layers."""
-    return replace_pairs(steps, graph, _fuse_requantization)
-
-
-def simplify_scalings(steps: Steps, graph: Graph) -> Steps:
-    """Use float values from before a quantization, and fast dequantizations."""
-    return replace_steps(steps, graph, _simplify_scaling)
-
-
-def _layer(step: Step, graph: Graph) -> list[Step] | None:
     if _is_quantization(step, graph):
         return _scaling_by_one(step, graph)
     primitive = LAYERS.get(step.primitive)
@@ -166,8 +135,9 @@ def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
     return (Slot(turned.outputs[0]), *source[1:]), [turned]
 
 
-def _swap_with_quantization(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return data movement before a quantization, and both steps in the other order."""
+@pair_rule
+def hoist_quantization(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Move data movement and selection behind the quantization of their results."""
     if not _is_quantization(step, graph):
         return None
     before = graph.only_use(step.args[0])
@@ -205,8 +175,12 @@ def _is_requantized(layer: Step) -> bool:
     return len(layer.args) > 4 and layer.args[4] is not None
 
 
-def _fuse_sum(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the layer that is rounded before a sum, and the replacement of both."""
+@pair_rule
+def fuse_sums(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Fuse additions into integer layers whose results were quantized before.
+
+    The results are clipped to the range of the integers, but not rounded.
+    """
     if step.primitive is not add or len(step.args) != 2:
         return None
     for value, other in (step.args, step.args[::-1]):
@@ -234,8 +208,9 @@ def _fuse_sum(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     return None
 
 
-def _fuse_activation(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the layer before an activation, and the replacement of both."""
+@pair_rule
+def fuse_activations(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Fuse activations that follow additions into integer layers."""
     if not is_activation_step(step, graph):
         return None
     layer = graph.only_use(step.args[0])
@@ -251,8 +226,9 @@ def _fuse_activation(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None
     return layer, [new_step]
 
 
-def _fuse_requantization(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the layer before a quantization, and the replacement of both."""
+@pair_rule
+def fuse_requantization(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Fuse the quantization of results into integer layers."""
     if not _is_quantization(step, graph):
         return None
     layer = graph.only_use(step.args[0])
@@ -271,7 +247,9 @@ def _fuse_requantization(step: Step, graph: Graph) -> tuple[Step, list[Step]] | 
     return layer, [replace(step, primitive=layer.primitive, args=args, static=static)]
 
 
-def _simplify_scaling(step: Step, graph: Graph) -> list[Step] | None:
+@step_rule
+def simplify_scalings(step: Step, graph: Graph) -> list[Step] | None:
+    """Use float values from before a quantization, and fast dequantizations."""
     if step.primitive is dequantize and _integers(Slot(step.outputs[0]), graph):
         args = _integers(Slot(step.outputs[0]), graph)
         return [replace(step, primitive=from_integers, args=args, static={})]
