@@ -74,7 +74,7 @@ def _uniform(state: Array, count: int, dtype: DType) -> tuple[Array, Array]:
     return (words >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24), after
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, no_gradient="a random number depends on nothing")
 def uniform(
     state: Array,
     shape: Any,
@@ -89,10 +89,7 @@ def uniform(
     return (unit * (high - low) + low).reshape(extents).astype(dtype), after
 
 
-uniform.no_gradient("a random number depends on nothing")
-
-
-@primitive(outputs=2)
+@primitive(outputs=2, no_gradient="a random number depends on nothing")
 def normal(
     state: Array,
     shape: Any,
@@ -114,9 +111,6 @@ def normal(
     angle = (2.0 * math.pi) * unit[half:]
     pairs = xp.concatenate([radius * xp.cos(angle), radius * xp.sin(angle)])[:count]
     return (pairs * scale + mean).reshape(extents).astype(dtype), after
-
-
-normal.no_gradient("a random number depends on nothing")
 
 
 @composite(outputs=2)
@@ -152,7 +146,7 @@ def _(grad: Any, out: Any, x: Any, state: Any, *, p: float = 0.5) -> Any:
     return lambda: dropout(grad[0], state, p=p)[0]
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, no_gradient="the results are integers")
 def multinomial(
     state: Array, logits: Array, samples: Any, *, dtype: DType = dtypes.int32
 ) -> tuple[Array, Array]:
@@ -172,9 +166,6 @@ def multinomial(
     indices = xp.searchsorted((upto / upto[:, -1:] + shift).ravel(), places, "right")
     drawn = indices.reshape(rows, count) - shift.astype(np.int64) * classes
     return xp.clip(drawn, 0, classes - 1).astype(dtype), after
-
-
-multinomial.no_gradient("the results are integers")
 
 
 @composite(outputs=3)

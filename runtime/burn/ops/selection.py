@@ -21,7 +21,7 @@ Selector: TypeAlias = Callable[[Any, Any, Any, int, Any], Any]
 _BLOCK = 64
 
 
-@primitive
+@primitive(no_gradient="the results are integers")
 def non_max_suppression(
     boxes: Array,
     scores: Array,
@@ -44,9 +44,6 @@ def non_max_suppression(
     return suppress(
         _select_rows, boxes, scores, *options, center_point_box=center_point_box
     )
-
-
-non_max_suppression.no_gradient("the results are integers")
 
 
 def suppress(

@@ -62,7 +62,7 @@ def svm_kernel(
     return tanh(scaled) if kernel == "sigmoid" else pow(scaled, degree)
 
 
-@primitive
+@primitive(no_gradient="the results are integers")
 def pairwise_votes(decisions: Array, *, classes: int) -> Array:
     """Return how many pairs each class wins: int64 [samples, classes].
 
@@ -78,10 +78,7 @@ def pairwise_votes(decisions: Array, *, classes: int) -> Array:
     return out
 
 
-pairwise_votes.no_gradient("the results are integers")
-
-
-@primitive
+@primitive(no_gradient="an iteration ends where a limit is passed")
 def pairwise_probabilities(decisions: Array, a: Array, b: Array) -> Array:
     """Return probabilities [samples, classes] from decisions [samples, pairs].
 
@@ -98,9 +95,6 @@ def pairwise_probabilities(decisions: Array, a: Array, b: Array) -> Array:
     beats[:, first, second] = wins
     beats[:, second, first] = 1 - wins
     return _coupled(beats).astype(decisions.dtype)
-
-
-pairwise_probabilities.no_gradient("an iteration ends where a limit is passed")
 
 
 def _coupled(beats: Array) -> Array:

@@ -38,7 +38,7 @@ class _Links(NamedTuple):
 
 def in_chains(steps: Steps, graph: Graph) -> Steps:
     """Fuse elementwise operations on float32 tensors of one shape, and on scalars."""
-    return replace_steps(replace_pairs(steps, graph, _extend_chain), graph, _single_step_chain)
+    return replace_steps(replace_pairs(steps, graph, _extend_chain), graph, _one_step)
 
 
 def _extend_chain(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
@@ -53,7 +53,7 @@ def _extend_chain(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     return None
 
 
-def _single_step_chain(step: Step, graph: Graph) -> list[Step] | None:
+def _one_step(step: Step, graph: Graph) -> list[Step] | None:
     if step.primitive is chained or _size(step) < LEAST_OF_ONE:
         return None
     for links in _possible_links(step, graph):

@@ -15,7 +15,7 @@ from burn.ops.support import Array
 from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.passes.precision.integers import LAYERS
 from burn.plan.plan_ir import Read, Slot, Step, slots_in
-from burn.primitive import primitive
+from burn.primitive import PLAN_ONLY, primitive
 from burn.tensor import Tensor
 
 #: The box of the weights, the number of the layer among its readers, the operand.
@@ -56,14 +56,11 @@ def _symmetric_scale(low: float, high: float) -> float:
     return max(-low, high) / 127
 
 
-@primitive
+@primitive(no_gradient=PLAN_ONLY)
 def observed(x: Array, *, ranges: Ranges, key: Key) -> Array:
     """Extend the range of ``key`` by ``x``, and return ``x``."""
     ranges.observe(key, x)
     return x
-
-
-observed.no_gradient("plans without gradients alone are made of it")
 
 
 class Observing:
