@@ -19,12 +19,14 @@ def check_context(entered: PyValue) -> None:
         UnsupportedModel: it does not; ``no_grad`` only changes gradients.
     """
     if not isinstance(entered, ContextManager):
-        raise UnsupportedModel("with something other than torch.no_grad()")
+        raise UnsupportedModel(
+            "expected torch.no_grad() in a with statement, got another object"
+        )
     is_enabled = entered.args[2:3] != [False]
     if entered.kind == "autocast" and is_enabled:
         raise UnsupportedModel(
-            "torch.autocast in a script, which has no casts; torch.jit.trace and "
-            "torch.export.export write them"
+            "torch.autocast is not supported in scripts, whose code has no casts; "
+            "use torch.jit.trace or torch.export.export"
         )
 
 
@@ -79,6 +81,6 @@ class WithoutGradients:
         for _, before in self.machine.journal[self.first_change :]:
             if before.name not in computed and trained.get(before.name, True):
                 raise UnsupportedModel(
-                    "a change in place, within torch.no_grad(), of a tensor that may "
-                    "have a gradient"
+                    "a tensor that may have a gradient is changed in place within "
+                    "torch.no_grad()"
                 )

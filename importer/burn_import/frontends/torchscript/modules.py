@@ -149,7 +149,7 @@ class Modules:
         key = _identity(tensor)
         if key not in self.held:
             if tensor.quantization is not None:
-                raise UnsupportedModel("quantized tensors are not computed with")
+                raise UnsupportedModel("quantized tensors are not supported")
             name = self.names.get(key, ".".join(path))
             is_varying = name in self.varying
             value = self.operators.writer.stored(name, tensor.array(), is_varying)

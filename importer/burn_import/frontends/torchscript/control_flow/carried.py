@@ -169,7 +169,7 @@ class Carried:
                 continue
             parts = plain_parts(names[name])
             if parts is None or not same_form(names[name], self.before[name]):
-                raise UnsupportedModel(f"a loop that changes the structure of {name!r}")
+                raise UnsupportedModel(f"a loop changes the structure of {name!r}")
             objs += parts
         return objs
 
@@ -252,7 +252,7 @@ class Carried:
         memories = {id(held.memory) for cell in self.cells for held in cell.holders}
         if any(isinstance(x, TensorRef) and id(x.memory) in memories for x in objs):
             raise UnsupportedModel(
-                "a loop that keeps a tensor which later iterations change in place"
+                "a loop stores a tensor that later iterations change in place"
             )
 
     def _learn_names(self, side: Side) -> bool:
@@ -266,7 +266,7 @@ class Carried:
                 continue
             if side.names[name] is not self.entered[name]:
                 raise UnsupportedModel(
-                    f"a loop that changes {name!r} in place and gives it another value"
+                    f"a loop that changes {name!r} in place and reassigns it"
                 )
             del self.parts[name]
             self.constant.append(name)
@@ -274,7 +274,7 @@ class Carried:
         for name in self.constant:
             if is_expected and side.names[name] is not self.before[name]:
                 raise UnsupportedModel(
-                    f"a loop that changes {name!r} in place and gives it another value"
+                    f"a loop that changes {name!r} in place and reassigns it"
                 )
         return is_expected
 
@@ -285,7 +285,7 @@ class Carried:
         for held in side.changed:
             if id(held.memory) in items:
                 raise UnsupportedModel(
-                    "a loop that changes an item of a list in place and in the list"
+                    "a loop changes a list item in place and replaces it"
                 )
             for other in held.memory.holders:
                 if other.stale and other not in self.stale and outer.has(other.current):

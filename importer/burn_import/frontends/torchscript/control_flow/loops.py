@@ -136,7 +136,9 @@ class _Loop:
         if isinstance(test, TensorRef):
             test = self.machine.convert(bool, test, self.origin)
         if not isinstance(test, Value | bool):
-            raise UnsupportedModel("a loop whose condition is not a bool")
+            raise UnsupportedModel(
+                "expected a bool as loop condition, got another value"
+            )
         return to_value(writer, test, self.origin)
 
     def typed_body(self) -> tuple[NodeWriter, dict[str, Type], list[str]]:
@@ -196,7 +198,7 @@ class _Loop:
         """
         side = side_of(self.machine, self.node.body, frame, self.machine.writer)
         if side is None:
-            raise UnsupportedModel("a loop that raises an error")
+            raise UnsupportedModel("a loop raises an error in its body")
         if self.carry_uninitialized(side, outer):
             return None
         for name in self.rest:

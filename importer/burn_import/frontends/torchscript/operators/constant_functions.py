@@ -90,7 +90,7 @@ def _get(
 def _set(entries: Any, key: PyValue, value: PyValue) -> None:
     if isinstance(entries, list) and not isinstance(key, int):
         raise UnsupportedModel(
-            "an assignment to a list item whose index is known only at run time"
+            "the index of an assigned list item is known only at run time"
         )
     entries[key] = value
 

@@ -272,7 +272,7 @@ Parts = list[tuple[Any, ...]]
 
 def _axis(x: Value, args: Mapping[str, Any]) -> tuple[int, Any]:
     if x.dims is None or not x.dims:
-        raise UnsupportedModel("a tensor of unknown rank is split")
+        raise UnsupportedModel("expected a known rank of a tensor that is split")
     axis = x.axis(int(args.get("dim", 0)))
     return axis, x.dims[axis]
 

@@ -267,14 +267,14 @@ class Operators(OperatorCalls):
         if any(x is True for x in tests):
             return True
         if any(x is not False for x in tests):
-            raise UnsupportedModel("lists that are compared at run time")
+            raise UnsupportedModel("lists are compared at run time")
         return False
 
     def size(self, origin: Origin, x: TensorRef, dim: int | None = None) -> PyValue:
         """Return an extent of a tensor, or all of them."""
         dims = x.value.dims
         if dims is None:
-            raise UnsupportedModel("the extents of a tensor of unknown rank")
+            raise UnsupportedModel("the extents of a tensor of unknown rank are read")
         if dim is None:
             return [self.size(origin, x, axis) for axis in range(len(dims))]
         extent = dims[dim]

@@ -140,7 +140,7 @@ def overload(
         return _rule_name(best[1]), best[2]
     if targets:
         kinds = _kinds(args)
-        raise UnsupportedModel(f"overloads of torch.{name} with {kinds}")
+        raise UnsupportedModel(f"no overload of torch.{name} takes {kinds}")
     return None
 
 

@@ -81,7 +81,7 @@ def check_axes(rank: int) -> None:
         UnsupportedModel: there are none.
     """
     if not rank:
-        raise UnsupportedModel("an axis of a complex number without axes")
+        raise UnsupportedModel("expected a complex tensor with axes, got a scalar")
 
 
 def longer(by: int, *names: str) -> Change:

@@ -229,7 +229,7 @@ def grouped_matmul(
 ) -> Value:
     """Return groups of rows times a matrix each, or batched products."""
     if bias is not None:
-        raise UnsupportedModel("a grouped product with a bias")
+        raise UnsupportedModel("grouped products with a bias are not supported")
     if offs is None and self.rank == mat2.rank == _BATCH:
         return g.op("MatMul", *g.floats(self, mat2))
     if offs is None or (self.rank, mat2.rank) != (_BATCH - 1, _BATCH):

@@ -304,7 +304,7 @@ def unique_consecutive(
 ) -> tuple[Value, Value, Value]:
     """Return elements without repetitions, inverse indices, and counts."""
     if dim is not None:
-        raise UnsupportedModel("unique_consecutive along an axis")
+        raise UnsupportedModel("unique_consecutive along an axis is not supported")
     whole, flat = g.at(INT64), g.op("Reshape", self, [-1])
     later = g.op("Slice", flat, [1], [2**63 - 1], [0])
     earlier = g.op("Slice", flat, [0], [-1], [0])

@@ -87,7 +87,9 @@ def rrelu(
     training: bool = False,
 ) -> Value:
     if training:
-        raise UnsupportedModel("rrelu in training mode; export model.eval()")
+        raise UnsupportedModel(
+            "rrelu is not supported in training mode; export model.eval()"
+        )
     return leaky_relu(g, self, (lower + upper) / 2)
 
 
@@ -243,7 +245,9 @@ def alpha_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
 @rule("aten.feature_alpha_dropout.default", is_alias=True)
 def feature_alpha_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     if train and p:
-        raise UnsupportedModel("alpha dropout of channels in training mode")
+        raise UnsupportedModel(
+            "alpha dropout of channels is not supported in training mode"
+        )
     return input
 
 

@@ -42,7 +42,9 @@ def attention(
     """
     if dropout_p:
         if enable_gqa:
-            raise UnsupportedModel("attention with dropout where heads share keys")
+            raise UnsupportedModel(
+                "attention with dropout is not supported if heads share keys"
+            )
         mask = causal_mask(g, query, key) if is_causal else attn_mask
         return with_dropout(g, query, key, value, mask, dropout_p, scale)
     attrs: dict[str, Any] = {"is_causal": int(is_causal) or None, "scale": scale}

@@ -28,7 +28,9 @@ def resized(
     if scales and all(scale is not None for scale in scales):
         check_sizes(g, x, sizes, scales)
         if options.get("antialias") and "coordinate_transformation_mode" in options:
-            raise UnsupportedModel("antialiased scaling with aligned corners")
+            raise UnsupportedModel(
+                "antialiased scaling with aligned corners is not supported"
+            )
         factors = g.constant([1.0, 1.0, *scales], "float32")
         return g.op("Resize", x, None, factors, mode=mode, **options)
     assert sizes is not None

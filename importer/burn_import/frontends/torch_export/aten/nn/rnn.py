@@ -119,9 +119,13 @@ class Stack:
         """Return the outputs, and the last states of all layers."""
         g = self.g
         if self.ratio and self.is_projected and self.layers > 1:
-            raise UnsupportedModel("dropout between LSTMs with proj_size")
+            raise UnsupportedModel(
+                "dropout between LSTMs with proj_size is not supported"
+            )
         if x.rank != _RANK:
-            raise UnsupportedModel("a recurrent layer without a batch axis")
+            raise UnsupportedModel(
+                "expected a batch axis in the input of a recurrent layer"
+            )
         if batch_first:
             x = swap_time_and_batch(g, x)
         x, *last = (
@@ -253,7 +257,7 @@ class Stack:
         g, count = self.g, len(self.kind.gates)
         if value.dims is None or not isinstance(value.dims[0], int):
             raise UnsupportedModel(
-                "a recurrent layer whose weights have no fixed shape"
+                "expected weights of fixed shape in a recurrent layer"
             )
         size = value.dims[0] // count
         spans: list[list[int]] = []

@@ -29,7 +29,7 @@ def embedding(
     sparse: bool = False,
 ) -> Value:
     if isinstance(padding_idx, Value):
-        raise UnsupportedModel("a padding_idx that is computed")
+        raise UnsupportedModel("expected a constant padding_idx, got a computed one")
     if padding_idx < 0 and not scale_grad_by_freq:
         return g.op("Gather", weight, indices, axis=0)
     options = {"scale_grad_by_freq": int(scale_grad_by_freq)}
@@ -258,7 +258,9 @@ def masked_select(g: Builder, self: Value, mask: Value) -> Value:
 @rule("aten.nonzero.default", "aten.argwhere.default")
 def nonzero(g: Builder, self: Value) -> Value:
     if self.rank == 0:
-        raise UnsupportedModel("nonzero of a tensor of rank 0")
+        raise UnsupportedModel(
+            "expected a tensor of rank 1 or more for nonzero, got rank 0"
+        )
     return g.op("Transpose", g.op("NonZero", self), perm=(1, 0))
 
 
