@@ -54,16 +54,14 @@ def _chains(
         seen.add(path)
         calls[-1].append(node)
     chains = [_chain(call, layers, users, outputs) for call in calls]
-    if not _are_equal_chains(chains, layers):
+    if not _are_alike(chains, layers):
         # A function after the last layer can belong to one caller.
         chains = [_until_layer(chain, layers) for chain in chains]
-    is_sequence = min(map(len, chains)) > 1 and _are_equal_chains(chains, layers)
+    is_sequence = min(map(len, chains)) > 1 and _are_alike(chains, layers)
     return chains if is_sequence else []
 
 
-def _are_equal_chains(
-    chains: Sequence[Sequence[Node]], layers: Mapping[int, Path]
-) -> bool:
+def _are_alike(chains: Sequence[Sequence[Node]], layers: Mapping[int, Path]) -> bool:
     """Return whether all chains have the same layers and functions."""
     first, *others = [
         [(layers.get(id(node)), type(node.op), node.op.attrs()) for node in chain]
@@ -167,10 +165,10 @@ def function_name(node: Node) -> str | None:
     if len(block.statements) != 1 or isinstance(result, tuple):
         return None
     (call,) = block.statements
-    return _primitive_of_call(call, operand.data) if isinstance(call, Apply) else None
+    return _plain(call, operand.data) if isinstance(call, Apply) else None
 
 
-def _primitive_of_call(call: Apply, operand: Symbol) -> str | None:
+def _plain(call: Apply, operand: Symbol) -> str | None:
     alone = len(call.args) == 1 and call.args[0].data is operand and not call.static
     name: str = call.primitive.name
     return name if alone else None
