@@ -343,9 +343,9 @@ def _drop_unused_domains(model: onnx.ModelProto) -> None:
     """Remove the opsets of domains that no node is of; onnxruntime adds all it has."""
     used = {"", *(node.domain for node in all_nodes(model.graph))}
     used |= {node.domain for function in model.functions for node in function.node}
-    kept = [entry for entry in model.opset_import if entry.domain in used]
+    imports = [entry for entry in model.opset_import if entry.domain in used]
     del model.opset_import[:]
-    model.opset_import.extend(kept)
+    model.opset_import.extend(imports)
 
 
 @contextmanager

@@ -24,8 +24,8 @@ class BalancedCallNode(CallNode):
         static: dict[str, Any],
         result: Any,
     ) -> None:
-        kept = tuple(map(_without_recomputable, inner, sources))
-        super().__init__(primitive, sources, kept, static, result)
+        saved = tuple(map(_without_recomputable, inner, sources))
+        super().__init__(primitive, sources, saved, static, result)
         self._count = len(result) if type(result) is tuple else 1
         self.release()
 

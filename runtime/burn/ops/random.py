@@ -135,8 +135,8 @@ def dropout(x: Array, state: Array, *, p: float = 0.5) -> tuple[Array, Array]:
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"expected p in [0, 1], got {p}")
     unit, after = _uniform(state, x.size, dtypes.float32)
-    kept = (unit >= p).reshape(x.shape)
-    factor = kept * np.float32(1.0 / (1.0 - p) if p < 1.0 else 0.0)
+    mask = (unit >= p).reshape(x.shape)
+    factor = mask * np.float32(1.0 / (1.0 - p) if p < 1.0 else 0.0)
     return x * factor.astype(x.dtype), after
 
 
@@ -178,11 +178,11 @@ def dropout_with_mask(
     unchanged.
     """
     unit, after = uniform(state, x.shape)
-    kept = logical_or(greater_equal(unit, ratio), logical_not(training))
+    mask = logical_or(greater_equal(unit, ratio), logical_not(training))
     # With a ratio of 1 nothing is kept: no infinity need be multiplied with 0.
     rest = where(less(ratio, 1.0), 1.0 - ratio, 1.0)
     scale = where(training, reciprocal(rest), 1.0)
-    return where(kept, x * cast(scale, dtype=x.dtype), 0.0), kept, after
+    return where(mask, x * cast(scale, dtype=x.dtype), 0.0), mask, after
 
 
 @primitive(outputs=2, memory_bound=True)
@@ -198,11 +198,11 @@ def dropout_by_seed(
     if not bool(training):
         return x, xp.ones(x.shape, bool)
     drawn = np.random.RandomState(seed % 2**32).uniform(0.0, 1.0, x.shape)
-    kept = xp.asarray(drawn >= p)
+    mask = xp.asarray(drawn >= p)
     scale = 1.0 / (1.0 - p) if p < 1.0 else 0.0
     work = accumulate(x)
-    out = xp.where(kept, work, 0) * work.dtype.type(scale)
-    return out.astype(x.dtype, copy=False), kept
+    out = xp.where(mask, work, 0) * work.dtype.type(scale)
+    return out.astype(x.dtype, copy=False), mask
 
 
 @dropout_by_seed.vjp_reading({0: (1, 2)})

@@ -89,8 +89,8 @@ class Compiled(Generic[P, R]):
         """Return the state without plans: a copy records its own plans for its own
         boxes.
         """
-        kept = ("function", "name", "precision", "accuracy", "_lowering")
-        state = {name: getattr(self, name) for name in kept}
+        fields = ("function", "name", "precision", "accuracy", "_lowering")
+        state = {name: getattr(self, name) for name in fields}
         flags = ("_observed", "_generated", "_threads", "_replayed")
         return state | {name: getattr(self, name) for name in flags}
 

@@ -111,8 +111,8 @@ def unify_list_calls(statements: Sequence[Statement]) -> tuple[list[Statement], 
         return list(statements), False
     first = calls[0]
     if first.form == "loop":
-        kept: list[Statement] = [statements[0]]
-        return kept + [call.as_loop(first.carried) for call in calls[1:]], False
+        first_calls: list[Statement] = [statements[0]]
+        return first_calls + [call.as_loop(first.carried) for call in calls[1:]], False
     if first.form == "module":
         single = all(len(call.args) == 1 for call in calls)
         return (

@@ -336,7 +336,7 @@ def without_numbers(name: str) -> str:
 
 def without_comments(lines: Sequence[str]) -> list[str]:
     """Return ``lines`` without comments."""
-    return [kept for line in lines if (kept := _COMMENT.sub("", line)).strip()]
+    return [text for line in lines if (text := _COMMENT.sub("", line)).strip()]
 
 
 def levels(tree: Tree) -> list[list[ModuleNode]]:

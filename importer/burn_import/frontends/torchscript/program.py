@@ -197,12 +197,12 @@ def _without_unread_counters(
 
     ``changed`` has the names of new values by those of stored tensors.
     """
-    kept = {name: after for name, after in changed.items() if not is_counter(name)}
-    needed = {*outputs, *kept.values()}
+    others = {name: after for name, after in changed.items() if not is_counter(name)}
+    needed = {*outputs, *others.values()}
     for node in reversed(nodes.nodes):
         if needed.intersection(node.outputs):
             needed.update(node_reads(node))
-    return {n: after for n, after in changed.items() if n in kept or n in needed}
+    return {n: after for n, after in changed.items() if n in others or n in needed}
 
 
 def _argument_value(

@@ -37,8 +37,8 @@ def attention(graph: Graph) -> Graph:
     rewriter = _Rewriter(flow, Conditions(flow))
     nodes = [new for node in graph.nodes for new in rewriter.rewrite(node)]
     aliases = rewriter.aliases
-    kept = [node for node in nodes if node.outputs[0] not in aliases]
-    result = with_nodes(graph, kept)
+    live = [node for node in nodes if node.outputs[0] not in aliases]
+    result = with_nodes(graph, live)
     return result if result is graph else rename(result, aliases)
 
 

@@ -181,13 +181,13 @@ class Masks:
 
     def drop_zeros(self) -> None:
         """Drop masks that add zeros, unless one is needed to cover all keys."""
-        kept = [
+        nonzero = [
             mask
             for mask in self.mask_list
             if mask.fill is not None or self.flow.magnitude(mask.name) != 0
         ]
-        if not kept or any(self.covers_keys(mask) for mask in kept):
-            self.mask_list = kept
+        if not nonzero or any(self.covers_keys(mask) for mask in nonzero):
+            self.mask_list = nonzero
 
     def take_window(self) -> None:
         """Move attention windows from the masks to :attr:`window`."""
@@ -212,8 +212,8 @@ class Masks:
             return
         self.window = self.window.narrowed(window)
         index = self.mask_list.index(mask)
-        kept = [] if rest is None else [mask._replace(name=rest)]
-        self.mask_list[index : index + 1] = kept
+        remaining = [] if rest is None else [mask._replace(name=rest)]
+        self.mask_list[index : index + 1] = remaining
 
     def hiding(self, mask: Mask) -> tuple[str | Array | Window, bool, float] | None:
         """Return a mask's condition, whether True shows keys, and the fill value."""

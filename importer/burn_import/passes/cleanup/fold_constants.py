@@ -66,10 +66,10 @@ def fold_constants(graph: Graph) -> Graph:
     fail when the model runs, if they run. Window functions and filter banks stay nodes.
     """
     folding = _Folding(graph)
-    kept = [node for node in graph.nodes if not folding.fold(node)]
-    if len(kept) == len(graph.nodes):
+    nodes = [node for node in graph.nodes if not folding.fold(node)]
+    if len(nodes) == len(graph.nodes):
         return graph
-    return rename(graph.with_nodes(kept), folding.aliases)
+    return rename(graph.with_nodes(nodes), folding.aliases)
 
 
 class _Folding:
@@ -246,9 +246,9 @@ class _Folding:
         Results computed from an author's tensor are computed in the generated source in
         the end, unless a layer holds the tensor in its original form.
         """
-        kept = [name and self.aliases.get(name, name) for name in node.outputs]
-        recipe = replace(node, inputs=tuple(operands), outputs=tuple(kept))
-        for name in kept:
+        names = [name and self.aliases.get(name, name) for name in node.outputs]
+        recipe = replace(node, inputs=tuple(operands), outputs=tuple(names))
+        for name in names:
             if name is not None:
                 self.constants.recipes.setdefault(name, recipe)
 

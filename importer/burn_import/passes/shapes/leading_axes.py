@@ -80,8 +80,8 @@ class _Rewriter:
         if before is None:
             return sorted(axes), source
         inner, source = self.new_axes(before)
-        kept = [axis for axis in range(len(t.shape)) if axis not in axes]
-        return sorted([*axes, *(kept[axis] for axis in inner)]), source
+        others = [axis for axis in range(len(t.shape)) if axis not in axes]
+        return sorted([*axes, *(others[axis] for axis in inner)]), source
 
     def rank(self, name: str | None) -> int | None:
         t = self.flow.graph.type(name)

@@ -39,10 +39,10 @@ def expand(r: TorchRenderer, call: Apply) -> Expression:
     if holds_given(target):
         return r.call("_expand", [x, r.integers(shape)])
     if target is not None and extents is not None and len(target) >= len(extents):
-        kept: list[Any] = [-1] * len(target)
+        sizes: list[Any] = [-1] * len(target)
         for axis, extent in enumerate(extents, len(target) - len(extents)):
-            kept[axis] = extent
-        if all(_reaches(a, b) for a, b in zip(kept, target, strict=True)):
+            sizes[axis] = extent
+        if all(_reaches(a, b) for a, b in zip(sizes, target, strict=True)):
             return r.method_call(x, "expand", [_as_arguments(r.integers(shape))])
     return r.call("_expand", [x, r.integers(shape)])
 

@@ -131,10 +131,10 @@ def _parse_dot_product(function: Any, args: Any, named: Any) -> list[KernelCall]
     if function is np.einsum:
         if len(args) != 5 or any(type(part) is not list for part in args[1::2]):
             return None
-        x, every, y, also, kept = args
-        if every != also or every != list(range(len(every))) or kept != sorted(kept):
+        x, every, y, also, outer = args
+        if every != also or every != list(range(len(every))) or outer != sorted(outer):
             return None
-        axes = tuple(a for a in every if a not in kept)
+        axes = tuple(a for a in every if a not in outer)
     else:
         (x, y), axes = args, (-1,)
     if named or shape_of(x) != shape_of(y) or not axes or not shape_of(x):

@@ -68,8 +68,8 @@ def _source(dtype: np.dtype[Any]) -> str:
         to.store(INT64, to.do(f"add i64 {count}, 1"), _integer(to, counts, bounded))
         # Equal elements are written where the first of them was, as they are.
         is_new = to.do(f"icmp eq i64 {count}, 0")
-        kept = to.load(INT64, _integer(to, first, bounded))
-        index = to.do(f"select i1 {is_new}, i64 {i}, i64 {kept}")
+        previous = to.load(INT64, _integer(to, first, bounded))
+        index = to.do(f"select i1 {is_new}, i64 {i}, i64 {previous}")
         to.store(INT64, index, _integer(to, first, bounded))
     _write_values(to, dtype, (x, first, values), (size, most))
     to.fail_if(to.do(f"icmp ne i64 {to.get(total, INT64)}, {most}"))

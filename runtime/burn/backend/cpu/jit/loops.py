@@ -51,15 +51,15 @@ def axes_of(
 
     written = [store.place for store in stores]
     leads = sorted([*written, *places], key=_total_stride, reverse=True)
-    kept = axes([a for a in every if a not in reduced], leads[:1])
+    outer = axes([a for a in every if a not in reduced], leads[:1])
     inner = axes(list(reduced), leads[:1])
     if inner and prod(group.shape) > _STRIDED:
         steps = [abs(leads[0].strides[a]) for a in every if a not in reduced]
         if 0 < min(filter(None, steps), default=0) < abs(inner[-1].strides[leads[0]]):
             raise UnwritableError("what is reduced is not side by side")
-    if group.axes is None and kept:
-        inner = [kept.pop()]
-    return kept, inner or [Axis(1, {})]
+    if group.axes is None and outer:
+        inner = [outer.pop()]
+    return outer, inner or [Axis(1, {})]
 
 
 def _total_stride(view: Place) -> tuple[int, int]:

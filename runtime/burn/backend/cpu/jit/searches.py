@@ -46,8 +46,8 @@ def _nonzero_source(dtype: np.dtype[Any], rank: int) -> str:
         for axis, loop in enumerate(loops):
             row = to.do(f"mul i64 {most}, {axis}")
             pointer = to.at(target, (to.do(f"add i64 {row}, {position}"), "8"))
-            kept = to.load(INT64, pointer)
-            value = to.do(f"select i1 {is_full}, i64 {kept}, i64 {loop}")
+            previous = to.load(INT64, pointer)
+            value = to.do(f"select i1 {is_full}, i64 {previous}, i64 {loop}")
             to.store(INT64, value, pointer)
         step = to.do(f"zext i1 {is_nonzero} to i64")
         to.set(total, INT64, to.do(f"add i64 {before}, {step}"))
@@ -61,7 +61,7 @@ def extreme_kernel(name: str, x: Array, axis: int, target: Array) -> Kernel | No
     axis %= max(x.ndim, 1)
     if x.dtype not in (*FLOATS, INT32, INT64) or not x.size or x.ndim > 6:
         return None
-    kept = x.shape[:axis] + x.shape[axis + 1 :]
+    others = x.shape[:axis] + x.shape[axis + 1 :]
     if (
         target.dtype != INT64
         or not x.flags.aligned
@@ -71,10 +71,10 @@ def extreme_kernel(name: str, x: Array, axis: int, target: Array) -> Kernel | No
     moved = np.moveaxis(x, axis, -1)
     if target.ndim == x.ndim:
         target = np.moveaxis(target, axis, -1)[..., 0]
-    if target.shape != kept:
+    if target.shape != others:
         return None
     numbers = (*moved.shape, *moved.strides, *target.strides)
-    text = _extreme_source(name, x.dtype, len(kept))
+    text = _extreme_source(name, x.dtype, len(others))
     return kernel_of(text, numbers, x.size * 3, [moved, target])
 
 

@@ -76,7 +76,7 @@ class Program:
             if box in late:
                 self.slices[box] = late[box].static.get("axis", -2)
         self._result = (root.result, ends)
-        gone, kept = set(map(id, late.values())), set(slots_in([ends]))
+        gone, results = set(map(id, late.values())), set(slots_in([ends]))
         self._count = last_slot(root) + 1
         self._constant_calls: list[Callable[[Values], None]] = []
         self._steps: list[tuple[Step, tuple[int, ...]]] = []
@@ -84,7 +84,7 @@ class Program:
         for step, drops in zip(root.steps, root.drops, strict=True):
             if id(step) in gone:
                 continue
-            drops = tuple(slot for slot in drops if slot not in kept)
+            drops = tuple(slot for slot in drops if slot not in results)
             if graph.constant.issuperset(step.outputs):
                 self._constant_calls.append(bound_step(step, (), device))
             elif isinstance(step, Read):

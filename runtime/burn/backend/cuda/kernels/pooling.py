@@ -212,10 +212,10 @@ def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     import cupy
 
     order, (outer, count, inner) = form
-    kept = [a for a in order if a not in axes]
-    out = cupy.empty([x.shape[a] for a in kept], x.dtype)
+    others = [a for a in order if a not in axes]
+    out = cupy.empty([x.shape[a] for a in others], x.dtype)
     _mean_of(x, out, outer, count, inner)
-    out = out.transpose(np.argsort(kept).tolist())
+    out = out.transpose(np.argsort(others).tolist())
     if keepdims:
         out = out.reshape([1 if a in axes else n for a, n in enumerate(x.shape)])
     return out

@@ -172,15 +172,15 @@ def _renumber(expression: Any, numbers: dict[int, int]) -> Any:
 def _deduplicate_operands(whole: _FusedExpression) -> _FusedExpression:
     """Return the expression without duplicate and unused operands."""
     used = sorted(_operand_numbers(whole.element))
-    kept: list[Any] = []
+    operands: list[Any] = []
     numbers = {}
     for number in used:
         arg = whole.args[number]
-        same = [n for n, other in enumerate(kept) if is_same(other, arg)]
-        numbers[number] = same[0] if same else len(kept)
+        same = [n for n, other in enumerate(operands) if is_same(other, arg)]
+        numbers[number] = same[0] if same else len(operands)
         if not same:
-            kept.append(arg)
-    return whole._replace(element=_renumber(whole.element, numbers), args=kept)
+            operands.append(arg)
+    return whole._replace(element=_renumber(whole.element, numbers), args=operands)
 
 
 def _operand_numbers(expression: Expression) -> set[int]:

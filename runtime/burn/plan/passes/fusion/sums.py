@@ -102,11 +102,11 @@ def _steps(
     y = matrix(product.args[1], second, (*batch, summed, *right), inner, columns)
     shape = (*(first[a] for a in batch), rows, columns)
     value = viewed(x, matmul, y, shape)
-    kept = (*batch, *left, *right)
-    long = tuple(max(first[a], second[a]) for a in kept)
+    axes_left = (*batch, *left, *right)
+    long = tuple(max(first[a], second[a]) for a in axes_left)
     value = viewed(value, reshape, long, long)
-    back = tuple(sorted(range(len(kept)), key=lambda axis: kept[axis]))
-    if back != tuple(range(len(kept))):
+    back = tuple(sorted(range(len(axes_left)), key=lambda axis: axes_left[axis]))
+    if back != tuple(range(len(axes_left))):
         value = viewed(value, permute, back, tuple(long[axis] for axis in back))
     (result,) = step.shapes
     args = (value, result)

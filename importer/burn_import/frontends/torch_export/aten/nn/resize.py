@@ -102,8 +102,8 @@ def interpolated(mode: str, **options: Any) -> tuple[Rule, Rule]:
         align_corners: bool,
         scale_factors: Sequence[float] | None,
     ) -> Value:
-        kept = all_options(align_corners)
-        return resized(g, input, output_size, scale_factors, mode, kept)
+        chosen = all_options(align_corners)
+        return resized(g, input, output_size, scale_factors, mode, chosen)
 
     def plain(
         g: Builder,
@@ -117,8 +117,8 @@ def interpolated(mode: str, **options: Any) -> tuple[Rule, Rule]:
     ) -> Value:
         by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
         factors = [scales] if len(output_size) == 1 else by_axis
-        kept = all_options(align_corners)
-        return resized(g, self, output_size, factors, mode, kept)
+        chosen = all_options(align_corners)
+        return resized(g, self, output_size, factors, mode, chosen)
 
     return vector, plain
 

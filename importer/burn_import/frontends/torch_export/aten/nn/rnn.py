@@ -140,9 +140,9 @@ class Stack:
             x = dropout(self.g, x, self.ratio, layer > 0)
             outputs = self.layer(layer, x, states)
             x = self.joined(outputs[0])
-            for kept, state in zip(last, outputs[1:], strict=True):
-                kept.append(state)
-        return [x, *(self.stacked(kept) for kept in last)]
+            for states_of_layers, state in zip(last, outputs[1:], strict=True):
+                states_of_layers.append(state)
+        return [x, *(self.stacked(states_of_layers) for states_of_layers in last)]
 
     @property
     def is_projected(self) -> bool:
@@ -307,8 +307,8 @@ def cell(op_type: str, states: int, **options: str) -> None:
     ) -> Value | Sequence[Value]:
         first = [hx] if isinstance(hx, Value) else hx
         operands = [input, *first, w_ih, w_hh, *(() if b_ih is None else (b_ih, b_hh))]
-        kept = {k: v for k, v in options.items() if v != "tanh"}
-        results = g.many(op_type, states, *operands, domain="burn", **kept)
+        attributes = {k: v for k, v in options.items() if v != "tanh"}
+        results = g.many(op_type, states, *operands, domain="burn", **attributes)
         return results[0] if states == 1 else results
 
     rule(f"aten.{kind}_cell.default")(apply)

@@ -101,14 +101,14 @@ def as_strided(
     storage_offset: int | Value | None = None,
 ) -> Value:
     """Gather the elements of a strided view; leading axes may stay."""
-    kept = _count_kept_axes(g, self, stride) if storage_offset in (None, 0) else 0
-    if kept:
+    leading = _count_kept_axes(g, self, stride) if storage_offset in (None, 0) else 0
+    if leading:
         layout = layout_of(self)
-        inner = Layout(layout.dims[kept:], layout.strides[kept:], layout.offset)
-        x = g.op("Reshape", self, [0] * kept + [-1])
+        inner = Layout(layout.dims[leading:], layout.strides[leading:], layout.offset)
+        x = g.op("Reshape", self, [0] * leading + [-1])
         part = replace(self, layout=lambda: inner)
-        index = stored_places(g, part, size[kept:], stride[kept:], storage_offset)
-        return g.op("Gather", x, index, axis=kept)
+        index = stored_places(g, part, size[leading:], stride[leading:], storage_offset)
+        return g.op("Gather", x, index, axis=leading)
     index = stored_places(g, self, size, stride, storage_offset)
     return g.op("Gather", g.op("Reshape", self, [-1]), index, axis=0)
 
@@ -123,10 +123,12 @@ def _count_kept_axes(g: Builder, x: Value, stride: Sizes) -> int:
         return 0
     pairs = zip(dims, stride, old.dims, old.strides, strict=False)
     same = [a == c and b == d for a, b, c, d in pairs][: min(x.rank, len(dims)) - 1]
-    kept = next((i for i, is_same in enumerate(same) if not is_same), len(same))
-    while kept and not _ends_within(dims[kept:], stride[kept:], old.strides[kept - 1]):
-        kept -= 1
-    return kept
+    count = next((i for i, is_same in enumerate(same) if not is_same), len(same))
+    while count and not _ends_within(
+        dims[count:], stride[count:], old.strides[count - 1]
+    ):
+        count -= 1
+    return count
 
 
 def _ends_within(dims: Sequence[Dim], stride: Sizes, step: Dim) -> bool:

@@ -283,8 +283,8 @@ def masked_index_put(
     values: Value,
 ) -> Value:
     """Add values to the indexed elements where the mask is true."""
-    kept = replace(g.op("Where", mask, g.cast(values), g.cast(0)), dims=values.dims)
-    return index_put(g, self, in_range(g, self, indices), kept, True)
+    updates = replace(g.op("Where", mask, g.cast(values), g.cast(0)), dims=values.dims)
+    return index_put(g, self, in_range(g, self, indices), updates, True)
 
 
 @rule("aten.put.default")

@@ -190,8 +190,8 @@ for _least, _name in ((atleast_1d, "1d"), (atleast_2d, "2d"), (atleast_3d, "3d")
 @rule("aten.expand.default", "aten.expand_copy.default", views=True)
 @rule("aten.broadcast_to.default", views=True)
 def expand(g: Builder, self: Value, size: Sizes, implicit: bool = False) -> Value:
-    kept = [1 if s == -1 and isinstance(s, int) else s for s in size]
-    return g.op("Expand", self, kept) if kept else self
+    target = [1 if s == -1 and isinstance(s, int) else s for s in size]
+    return g.op("Expand", self, target) if target else self
 
 
 @rule("aten.expand_as.default", views=True)

@@ -64,13 +64,13 @@ def _columns(x: Array, axes: tuple[int, ...]) -> Array | None:
     if x.dtype != FLOAT32 or x.size < _ELEMENTS or not axes:
         return None
     order = sorted(range(x.ndim), key=lambda a: -x.strides[a])
-    kept = order[len(axes) :]
-    if {*kept} & {*axes} or kept != sorted(kept):
+    others = order[len(axes) :]
+    if {*others} & {*axes} or others != sorted(others):
         return None
     table = x.transpose(order)
     if not table.flags.c_contiguous:
         return None
-    shape = tuple(x.shape[a] for a in kept)
+    shape = tuple(x.shape[a] for a in others)
     columns = prod(shape)
     rows = x.size // columns
     session = current()

@@ -64,5 +64,5 @@ def contract_pair(
 def _sum_unshared(array: Array, term: str, needed: set[str]) -> tuple[str, Array]:
     """Return the labels and the operand without the axes that nothing else has."""
     axes = tuple(axis for axis, label in enumerate(term) if label not in needed)
-    kept = "".join(label for label in term if label in needed)
-    return kept, array.sum(axes) if axes else array
+    labels = "".join(label for label in term if label in needed)
+    return labels, array.sum(axes) if axes else array

@@ -70,8 +70,8 @@ class Grouped(NamedTuple):
 
     def along(self, wins: Windows) -> "Grouped":
         """Return the weights without spatial axes of extent 1."""
-        rank, kept = len(wins.size), long_axes(wins)
-        extents, steps = (only(s, rank, kept) for s in (self.shape, self.strides))
+        rank, axes = len(wins.size), long_axes(wins)
+        extents, steps = (only(s, rank, axes) for s in (self.shape, self.strides))
         return Grouped(extents, steps, self.dtype)
 
     @classmethod
@@ -234,33 +234,33 @@ def long_axes(wins: Windows) -> tuple[int, ...]:
 
     Without the other axes the convolution is the same and has faster code.
     """
-    kept = [
+    axes = [
         axis
         for axis, pad in enumerate(wins.pads)
         if {wins.size[axis], wins.kernel[axis], wins.count[axis]} != {1} or any(pad)
     ]
-    return tuple(kept) or (0,)
+    return tuple(axes) or (0,)
 
 
-def only(extents: tuple[int, ...], rank: int, kept: tuple[int, ...]) -> tuple[int, ...]:
+def only(extents: tuple[int, ...], rank: int, axes: tuple[int, ...]) -> tuple[int, ...]:
     """Return ``extents`` (or strides) without the spatial axes that are not kept."""
     first = len(extents) - rank
-    return (*extents[:first], *(extents[first + axis] for axis in kept))
+    return (*extents[:first], *(extents[first + axis] for axis in axes))
 
 
 def image(api: Api, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Handle:
     return strided(api, shape, channels_last(shape), dtype)
 
 
-def geometry(wins: Windows, kept: tuple[int, ...]) -> tuple[Any, ...] | None:
+def geometry(wins: Windows, axes: tuple[int, ...]) -> tuple[Any, ...] | None:
     """Return strides, dilations and padding for oneDNN; None for negative padding."""
     if any(before < 0 for before, _ in wins.pads) or 0 in (*wins.count, *wins.size):
         return None
     return (
-        dims(wins.stride[axis] for axis in kept),
-        dims(wins.dilation[axis] - 1 for axis in kept),
-        dims(wins.pads[axis][0] for axis in kept),
-        dims(wins.pads[axis][1] for axis in kept),
+        dims(wins.stride[axis] for axis in axes),
+        dims(wins.dilation[axis] - 1 for axis in axes),
+        dims(wins.pads[axis][0] for axis in axes),
+        dims(wins.pads[axis][1] for axis in axes),
     )
 
 
@@ -319,11 +319,11 @@ def _describe(
     api: Api, slots: Slots, form: Form, weight: Grouped, kind: int
 ) -> ConvDescription | None:
     """Return the description of a convolution in some form."""
-    kept, rank = long_axes(form.wins), len(form.wins.size)
-    where = geometry(form.wins, kept)
+    axes, rank = long_axes(form.wins), len(form.wins.size)
+    where = geometry(form.wins, axes)
     if where is None:
         return None
-    x, shape = (only(extents, rank, kept) for extents in (form.x, form.shape))
+    x, shape = (only(extents, rank, axes) for extents in (form.x, form.shape))
     source, target = (image(api, extents, slots.x.dtype) for extents in (x, shape))
     bias, residual = slots.bias, slots.residual
     view = weight.along(form.wins)

@@ -158,11 +158,11 @@ def _describe(
     api: Api, given: QuantizedOperands, form: Form, whole: Grouped
 ) -> ConvDescription | None:
     """Return the description of a convolution in some form."""
-    kept, rank = long_axes(form.wins), len(form.wins.size)
-    where = geometry(form.wins, kept)
+    axes, rank = long_axes(form.wins), len(form.wins.size)
+    where = geometry(form.wins, axes)
     if where is None:
         return None
-    x, out = (only(extents, rank, kept) for extents in (form.x, form.shape))
+    x, out = (only(extents, rank, axes) for extents in (form.x, form.shape))
     source, target = image(api, x, given.x[0].dtype), image(api, out, given.dtype)
     other = image(api, out, FLOAT32)
     view = whole.along(form.wins)
