@@ -38,7 +38,7 @@ _FIRST_OPSET, _NEW_OPSET = 13, 17
 #: Protobuf's limit; models of more are not one message.
 _LARGEST = 2**31 - 2**24
 _ONNX = ("", "ai.onnx")
-#: Layers that onnxruntime folds batch norms into, and what it calls the results.
+#: Layers that onnxruntime folds batch norms into, and its names of the results.
 _FOLDED = frozenset({"Conv", "Gemm"})
 _FOLDED_WEIGHT, _FOLDED_BIAS = "ConvBnFusion_W_", "ConvBnFusion_BN_B_"
 

@@ -1,7 +1,7 @@
 """Shared rewriting functions: rename values in one sweep, and rewrite bodies.
 
 A body is closed: its last inputs are the values that it captures, with the same names
-inside as outside. ``rename`` preserves this, since the names are what distinguishes the
+inside as outside. ``rename`` preserves this, since only the names distinguish the
 captured operands of a node from the others.
 """
 

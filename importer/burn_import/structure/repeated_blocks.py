@@ -28,7 +28,7 @@ from burn_ir.graph import Graph, Node
 FEWEST_LAYERS = 2
 #: Names of a convolution and its norm in a module of their own.
 NORMALIZED = ("conv", "norm")
-#: The fewest such modules: with fewer, their class is longer than what it replaces.
+#: The fewest such modules: with fewer, their class is longer than the replaced code.
 FEWEST_NORMALIZED = 8
 #: Maximum number of distances that are tried, the most frequent first.
 MOST_DISTANCES = 16

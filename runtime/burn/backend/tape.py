@@ -103,7 +103,7 @@ class Node:
         yield from ()
 
     def release(self) -> None:
-        """Drop what was computed again for a backward pass that is over here."""
+        """Drop values that were recomputed for a backward pass that ends here."""
 
     def consume(self) -> None:
         """Drop all values after the only backward pass; another one is an error."""

@@ -1,8 +1,8 @@
 """The interface between plans and devices.
 
 A backend's ``bind`` turns a :class:`Plan` into an :class:`Executable`. It may run the
-passes of :mod:`burn.plan.passes` on a copy of the recording, and has means of its own
-to run what comes out: prepared primitives, generated kernels, captured graphs.
+passes of :mod:`burn.plan.passes` on a copy of the recording. The result runs as
+prepared primitives, generated kernels or captured graphs.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ class Recordings:
             self.executable = executable = self.device.bind(plan)
         recorder.forget_values()
         if executable.is_lowered or self._options.is_replayed:
-            recorder.undo()  # the first result is like all others
+            recorder.undo()  # the first result equals later ones
             del recorder, result, given, named, places, slots  # before values are bound
             return self.run(inputs)
         return mapped(_device_leaf, result)
@@ -118,7 +118,7 @@ def _slots(result: Any, recorder: Recorder) -> Any:
 
 
 def _slot(leaf: Any, recorder: Recorder) -> Any:
-    # Not a closure that calls itself: its cycle would keep the recorder for a while.
+    # Not a recursive closure, whose reference cycle would keep the recorder alive.
     if type(leaf) is Tensor:
         if type(leaf.data) is RecordedValue:
             return Slot(leaf.data.place)

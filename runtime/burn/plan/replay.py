@@ -172,7 +172,7 @@ def fill_result(result: Any, values: Values, device: ArrayBackend) -> Any:
 
 
 def _fill_leaf(leaf: Any, values: Values, device: ArrayBackend) -> Any:
-    # Not a closure that calls itself: its cycle would keep ``values`` for a while.
+    # Not a recursive closure, whose reference cycle would keep ``values`` alive.
     if type(leaf) is Lifted:
         return Tensor(_fill_leaf(leaf.value, values, device), leaf.backend)
     return Tensor(values[leaf.place], device) if type(leaf) is Slot else leaf

@@ -1,4 +1,4 @@
-"""Detection of equal steps in a block: over the members of a list, or rounds.
+"""Detection of equal steps in a block: over list members, or iterations (rounds).
 
 A round calls the same modules as the one before it; its indices may depend on its
 number. Steps are compared by their exact data flow: each operand must come from the

@@ -94,7 +94,7 @@ def check_final_blocks(run: Unification) -> None:
 
 
 def _origin(run: Unification, index: int, symbol: Symbol) -> Hashable:
-    """Return what computes a value, without its operands."""
+    """Return a key of the statement that computes a value, without its operands."""
     kind = run.kind(index, symbol)
     if kind == "carried":
         return kind, run.carried[symbol]
@@ -122,7 +122,7 @@ def _main_operands(
     having: Sequence[bool],
     goal: Hashable,
 ) -> tuple[Chain, list[Symbol | None]] | None:
-    """Return the way to a block's main operand, and the operand where there is one."""
+    """Return the path to a block's main operand, and that operand in each body."""
 
     def is_goal(symbol: Symbol) -> bool:
         return _origin(run, 0, symbol) == goal

@@ -280,7 +280,7 @@ class _Plan:
 
 
 def _rank(column: Column) -> int:
-    """Return when a column gets its source: the later, the more it must follow."""
+    """Return the order of a column: columns that must follow from others come last."""
     if _is_last(column):
         return 2
     return int(MISSING in column.values and not column.derived)
@@ -319,7 +319,7 @@ def _label(labels: Sequence[str]) -> str:
     """Return the label of a parameter with several uses: ``channels`` for both.
 
     Windows that are as large as their distance are patches. A number of heads is also
-    the width of what has one feature for each.
+    the width of values with one feature for each head.
     """
     if "heads" in labels:
         return "heads"

@@ -1,6 +1,6 @@
 """Merging of equivalent classes into one with constructor parameters.
 
-Blocks of a network often differ only in their width, in what they attend to, or in an
+Blocks of a network often differ only in their width, in their attention, or in an
 optional module. Classes are merged level by level, from the inside out, since the calls
 of submodules must be final before a class is compared.
 """
@@ -329,7 +329,7 @@ def stem(name: str) -> str:
 def without_numbers(name: str) -> str:
     """Return a class name without any numbers at the end: ``Conv3x`` of ``Conv3x3V2``.
 
-    A number may be the author's, so this only suggests what to compare.
+    A number may be the author's, so this only selects classes for comparison.
     """
     return re.sub(r"(?:V?\d+)+$", "", name)
 

@@ -57,7 +57,7 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
 def _merge_classes(
     tree: Tree, nouns: Nouns, target: Target, shared: Sequence[SharedHolder] = ()
 ) -> _Assembly:
-    """Return the merged classes of ``tree``, with holders that it is known to share."""
+    """Return the merged classes of ``tree``, given its shared holder classes."""
     run = _Assembly(tree, nouns, target, shared)
     for level in levels(tree):
         run.settle(level)

@@ -28,7 +28,7 @@ SEQUENTIAL = "nn.Sequential"
 class _Use:
     """A call that constructs a sequence, in the constructor of a class.
 
-    ``attribute`` is what the sequence is assigned to, "" inside of another list, and
+    ``attribute`` is the target of the assignment, "" inside of another list, and
     ``parameters`` are those of the constructor with their types.
     """
 

@@ -1,7 +1,7 @@
 """Inference of value names from producers and consumers.
 
 A value has the same noun in the module that computes it and in those that get it.
-Values without evidence have none: they belong to the main data flow.
+Values without evidence have no noun: they are part of the main data flow.
 """
 
 from __future__ import annotations

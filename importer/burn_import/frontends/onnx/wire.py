@@ -100,7 +100,7 @@ class _Walk:
     def field(
         self, number: int, kind: str, start: int, end: int, depth: int
     ) -> bytes | None:
-        """Return what replaces a field and its number; None if it is unchanged."""
+        """Return the replacement of a field and its number; None if it is unchanged."""
         if kind == RAW:
             return _SEGMENT_TAG + _length_first(_segment(start, end))
         if kind == REFUSE:

@@ -50,7 +50,7 @@ class Program(Calls):
     ) -> None:
         super().__init__()
         self.restores_dropout = restores_dropout
-        #: Sentences on what the graph leaves out.
+        #: Notes on omissions of the graph.
         self.notes: tuple[str, ...] = ()
         self.module = content["graph_module"]
         self.stored = stored

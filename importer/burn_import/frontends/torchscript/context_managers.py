@@ -13,7 +13,7 @@ from burn_ir import UnsupportedModel
 
 
 def check_context(entered: PyValue) -> None:
-    """Check that the body of a ``with`` statement computes what it would without.
+    """Check that a ``with`` statement does not change the results of its body.
 
     Raises:
         UnsupportedModel: it does not; ``no_grad`` only changes gradients.
@@ -31,7 +31,7 @@ def check_context(entered: PyValue) -> None:
 
 
 class WithoutGradients:
-    """The block of ``with torch.no_grad()``: detaches what is computed in it."""
+    """The block of ``with torch.no_grad()``, whose results are detached."""
 
     def __init__(self, machine: Expressions) -> None:
         self.machine = machine
@@ -50,7 +50,7 @@ class WithoutGradients:
         tensors = [x for x in self.machine.leaves(held) if isinstance(x, TensorRef)]
         holders = {id(x): x for tensor in tensors for x in tensor.memory.holders}
         intact = [holder for holder in holders.values() if not holder.stale]
-        for holder in intact:  # views of what changed are computed again
+        for holder in intact:  # views of changed tensors are computed again
             holder.current = holder.value
         computed = self._computed_names()
         self._check_changes(computed)
@@ -66,7 +66,7 @@ class WithoutGradients:
                 holder.seen = holder.base.current.name
 
     def _computed_names(self) -> set[str]:
-        """Return the names of what the block computed."""
+        """Return the names of the values that the block computed."""
         nodes = self.machine.writer.nodes.nodes[self.first_node :]
         return {name for node in nodes for name in node.outputs if name}
 

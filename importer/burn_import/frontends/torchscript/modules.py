@@ -64,7 +64,7 @@ class Modules:
         #: Their names in the archive, by name in the graph.
         self.sources: dict[str, str] = {}
         #: Attributes other than tensors that the code read before it set them: the
-        #: value, and what it contained.
+        #: value, and its contents.
         self.read: dict[tuple[int, str], tuple[PyValue, list[PyValue]]] = {}
 
     def get(self, module: Module, name: str) -> PyValue:

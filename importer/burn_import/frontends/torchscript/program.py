@@ -62,7 +62,7 @@ class Program:
     def __init__(self, archive: Archive, *, restores_dropout: bool = False) -> None:
         self.archive = archive
         self.restores_dropout = restores_dropout
-        #: Sentences on what the last graph leaves out.
+        #: Notes on omissions of the last graph.
         self.notes: tuple[str, ...] = ()
         self.code = Code(archive.files)
         self.forward: Function = self.code.method(archive.root.kind.path, "forward")
@@ -119,8 +119,8 @@ class Program:
     ) -> _Run:
         """Return the interpreted program.
 
-        ``varying`` are tensors of the archive, and ``attributes`` what an earlier call
-        left in attributes.
+        ``varying`` are tensors of the archive, and ``attributes`` those that an earlier
+        call left in attributes.
         """
         with counting_unnamed():
             machine = Statements(self.archive, self.code, varying)

@@ -175,7 +175,7 @@ class _Match:
         """Return whether a ``Where`` sets fully masked rows to zero."""
         condition, zero, _ = guard.inputs
         source = self.flow.made_by(zero, "CastLike", "Cast")
-        # Where the shape of the scores is fixed, exporters store zeros in that shape.
+        # For scores of fixed shape, exporters store zeros of that shape.
         zeros = self.flow.stored(zero if source is None else source.inputs[0])
         if zeros is None or core(zeros).any():
             return False

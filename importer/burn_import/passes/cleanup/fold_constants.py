@@ -193,7 +193,7 @@ class _Folding:
             return True
         types = [self.graph.types[n] for n in node.outputs if n is not None]
         if any(isinstance(t, SequenceType | OptionalType | MapType) for t in types):
-            return False  # not an array
+            return False  # the result is no array
         return self.budget.admits(node, arrays, types)
 
     def compute(self, node: Node, operands: list[str | None]) -> list[Array] | None:

@@ -107,7 +107,7 @@ class _Rewriter:
         return self.wide[name].count if name in self.wide else 0
 
     def preference(self, node: Node, position: int) -> tuple[int, bool]:
-        """Return what orders operands that may keep their axes, the best first."""
+        """Return the sort key of operands that may keep their axes, the best first."""
         wide = self.wide.get(str(node.inputs[position]))
         return (0, False) if wide is None else (wide.count, not wide.others)
 

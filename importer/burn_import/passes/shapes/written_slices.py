@@ -106,7 +106,7 @@ def _positions(indices: Array | None, axis: int) -> Ramp | None:
 
 
 def _between_slices(flow: Dataflow, node: Node) -> _Write | None:
-    """Return what is concatenated with the first and last slices of one tensor."""
+    """Return the value between the first and last slices of a tensor, as a write."""
     rank = len(flow.extents(node.output))
     if not rank or not 2 <= len(node.inputs) <= 3:
         return None
@@ -178,7 +178,7 @@ def _join_writes(flow: Dataflow, chain: list[_Write]) -> list[Node]:
 
 
 def _slots(flow: Dataflow, chain: list[_Write]) -> dict[tuple[int, int], str]:
-    """Return what is written, by its first position and that after its last one.
+    """Return the written values, by their first position and the one after the last.
 
     The first write of a chain may be folded: a concatenation with a constant.
     """

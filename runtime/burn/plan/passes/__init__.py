@@ -1,6 +1,6 @@
 """Optimization passes over plans, which preserve the results for finite numbers.
 
-Each is in a file of its own, and takes the steps of one segment after the other.
+Each pass is in its own file and rewrites the steps of one segment.
 """
 
 from dataclasses import replace
@@ -85,7 +85,7 @@ def run_passes(
 
 
 def _run_pass(each: Pass, segment: Segment, graph: Graph) -> Segment:
-    # Not a closure that calls itself: its cycle would keep the graph for a while.
+    # Not a recursive closure, whose reference cycle would keep the graph alive.
     steps = each(list(segment.steps), graph)
     children = {
         value: _run_pass(each, child, graph)

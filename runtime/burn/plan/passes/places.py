@@ -58,7 +58,7 @@ def _copy_segment(
 
 
 def _rename_slot(leaf: Any, names: dict[int, int]) -> Any:
-    # Not a closure that calls itself: its cycle would keep its values for a while.
+    # Not a recursive closure, whose reference cycle would keep its values alive.
     if type(leaf) is Lifted:
         return replace(leaf, value=_rename_slot(leaf.value, names))
     if type(leaf) is not Slot:

@@ -95,8 +95,8 @@ def traced_arguments(
 ) -> Any:
     """Return an argument of a step with traced arrays in its slots.
 
-    ``tracer`` is a weak proxy: views of what is traced are in calls of a plan, and
-    NumPy's arrays take no part in the search for cycles.
+    ``tracer`` is a weak proxy: the calls of a plan refer to views of traced arrays, and
+    Python's garbage collector does not search NumPy's arrays for cycles.
 
     Raises:
         UntraceableError: a bound of a slice is computed.

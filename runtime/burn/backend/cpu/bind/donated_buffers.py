@@ -17,9 +17,9 @@ from burn.plan.plan_ir import Read, Step
 from burn.plan.replay import arguments, constant
 from burn.tensor import Tensor, innermost
 
-#: Held while plans write what boxes hold, and while that is copied for others.
+#: The lock that is held while plans write donated buffers, and while these are copied.
 WRITING = threading.Lock()
-#: Of so many bytes there is little in the cache when they have been written.
+#: Arrays of more bytes than this are no longer in the cache after they are written.
 CACHED = 1 << 20
 _CPU = Cpu()
 
@@ -105,7 +105,7 @@ def in_place(
     ]
     updates: list[tuple[Box, Array | DonatedBuffer]] = []
     for position, (box, value) in enumerate(writes):
-        # Values of boxes that are written over are put aside first, as in a swap.
+        # Values that are overwritten are copied first, as in a swap of two boxes.
         if any(np.may_share_memory(value, target) for target in moved):
             aside = memory.shaped_as(value)
             memory.assign(aside, value)

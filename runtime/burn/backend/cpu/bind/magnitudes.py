@@ -34,8 +34,8 @@ from burn.tensor import Tensor
 _NORMS = frozenset({batch_norm, batch_norm_then})
 #: The maximum ratio of a value's magnitude to that at binding time.
 _GROWTH, _LEAST = 1e6, 1e9
-#: BLAS adds the squares of so many elements on one thread, and of a few in a tenth of
-#: the time that two extremes take.
+#: Up to this number of elements BLAS sums squares on one thread, in a tenth of the time
+#: of a minimum and a maximum.
 _FEW = 10_000
 #: The elements of a block of rows that is converted to float32 at once.
 _BLOCK = 1 << 16

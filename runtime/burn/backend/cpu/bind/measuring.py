@@ -16,9 +16,9 @@ from burn.backend.cpu.onednn.binding.engine import current
 if TYPE_CHECKING:
     from burn.plan.profile import Profiler
 
-#: The functions that leave a plan for numbers that it is not for.
+#: The functions that leave a program for numbers outside of its limits.
 CHECKS = (expect_numbers, expect_few_within, expect_within)
-#: Why a call that could be in a generated kernel is in none.
+#: The reason why a supported call is not part of a generated kernel.
 ADVICE = {
     KernelPolicy.NONE: "generated=True compiles it",
     KernelPolicy.PROFITABLE: "a kernel saves little; generated=True compiles it",

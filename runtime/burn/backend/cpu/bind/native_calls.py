@@ -1,4 +1,4 @@
-"""Calls of a plan, of one NumPy function or a whole kernel, as machine code."""
+"""Machine code for single calls of a plan: a NumPy function or a whole kernel."""
 
 from collections.abc import Callable
 from functools import partial
@@ -35,7 +35,7 @@ from burn.ops.support import Array
 
 #: Nanoseconds that a call of machine code takes from Python.
 _CALL = 450
-#: Nanoseconds of a call without elements, by what is called.
+#: Nanoseconds of a call without elements, by function.
 _CHECK, _COPY, _INDEX, _SEARCH, _PRODUCT = 1_000, 600, 1_300, 2_000, 1_300
 #: Nanoseconds of a check of one element: NumPy finds two extremes.
 _CHECKED = 0.1
@@ -232,7 +232,7 @@ def _scatter_kernel(name: str, target: Array, key: Any, values: Any) -> Kernel |
 
 
 def _indices(key: Any) -> tuple[Array, ...] | None:
-    """Return the index arrays of a key of nothing else, else None."""
+    """Return the items of a key if all are index arrays, else None."""
     key = key if type(key) is tuple else (key,)
     if all(isinstance(each, np.ndarray) for each in key):
         return tuple(key)
@@ -242,7 +242,7 @@ def _indices(key: Any) -> tuple[Array, ...] | None:
 def are_worth_batches(entries: list[Entry]) -> bool:
     """Return whether consecutive calls of machine code should be one call.
 
-    LLVM is loaded for it unless it was for kernels.
+    This requires LLVM, whose loading takes time if no kernel needs it.
     """
     if any(entry.kernel == GENERATED for entry in entries):
         return True

@@ -36,7 +36,7 @@ class Traced(np.ndarray[Any, Any]):
     tracer: Notes
     #: Whether the elements are the same in each run.
     constant: bool
-    #: Not empty once something was done with it, or with a view that NumPy made of it.
+    #: Not empty after the first operation on it, or on a view of it.
     used: list[bool]
 
     def __array_finalize__(self, source: Any) -> None:
@@ -210,7 +210,7 @@ class Traced(np.ndarray[Any, Any]):
     def take(self, *args: Any, **options: Any) -> Any:
         return np.take(self, *args, **options)
 
-    # These compute in C without a word.
+    # These read elements in C without calling NumPy's dispatch.
     argmax = argmin = argpartition = argsort = byteswap = choose = clip = _refuse
     compress = conj = conjugate = cumprod = cumsum = diagonal = dot = dump = _refuse
     dumps = fill = flatten = getfield = item = nonzero = partition = put = _refuse

@@ -35,11 +35,12 @@ from burn.tensor import Tensor
 if TYPE_CHECKING:
     from burn.plan.profile import Profiler
 
-#: A box that changed so often is read in every run: what follows from it is not kept.
+#: A box that changed this often is read in every run; values that depend on it are not
+#: constants any more.
 CHANGES = 3
 #: After how many calls at most a plan tries to bind again.
 MOST_WAITING = 64
-#: Below so many bytes of values, recording a plan leaves little memory to give back.
+#: With fewer bytes of values than this, recording frees too little memory to trim.
 LARGE_PEAK = 1 << 24
 _CPU = Cpu()
 
@@ -152,7 +153,7 @@ class Program:
             node = self._successor(node, node.segment.guard)
         result = node.result()
         node.finish()
-        if is_new and self._is_large:  # boxes gave up the values of before
+        if is_new and self._is_large:  # the previous values of boxes are released
             trim_heap()
         return result
 
@@ -178,7 +179,7 @@ class Program:
     def _bound_now(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
         volatile.update(boxes_written(self._root))
-        if self._gradients:  # they are trained, so that they change between runs
+        if self._gradients:  # trained parameters change between runs
             volatile.update(filter(_is_trained, boxes_read(self._root)))
         peak = peak_bytes(self._root, inputs, volatile)
         options = (held_bytes(self._policy, peak), self._gradients)
@@ -210,7 +211,7 @@ class Program:
         """Return whether a box that the calls rely on was set, or threads are gone."""
         assert self._node is not None
         if forks() != self._forks:
-            current(LARGE)  # warns: the engine did not come along
+            current(LARGE)  # warns that the engine is missing in this process
             return True
         seen = changes()  # first: a box is set, and then counted
         if seen == self._seen:

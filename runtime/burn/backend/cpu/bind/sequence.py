@@ -34,7 +34,7 @@ class Sequence:
         self._frees: list[Free] = []
         self._steps: tuple[Step | Read, ...] = ()
         self._pending = KernelPolicy.NONE
-        #: Makes one call of several, where that saves time.
+        #: Joins several calls to one where that saves time.
         self._batch: Callable[[list[Entry]], Callable[[], Any]] | None = None
         #: The reasons why oneDNN does not compute steps, by the step's id.
         self.reasons: dict[int, str] = {}
@@ -105,8 +105,8 @@ class Sequence:
     def join_later(self, policy: KernelPolicy) -> None:
         """Replace NumPy calls by generated kernels when the calls are first repeated.
 
-        Loading the compiler and LLVM takes longer than all else of binding a small
-        model, which a process that computes once or twice need not wait for.
+        Loading LLVM takes longer than binding a small model. A process that calls the
+        plan only once or twice does not pay for it.
         """
         self._pending = policy
 

@@ -15,7 +15,7 @@ from burn.backend.cpu.jit.functions import (
 )
 from burn.ops.support import Array
 
-#: The names of what stands between operands and result without a function of NumPy's.
+#: The names of operations that no NumPy function computes, such as a copy.
 COPY, SELECT = "copy", "select"
 
 

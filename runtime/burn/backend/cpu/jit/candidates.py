@@ -103,7 +103,7 @@ def _list_candidates(
     to.set(total, INT64, "0")
     with to.counting("0", count) as box:
         score, place = to.load(kind, to.at(start, (box, stride))), to.get(total, INT64)
-        # Written in any case, and over again if the box is no candidate.
+        # Always written, and overwritten by the next box if this one is no candidate.
         to.store(INT64, box, to.at(candidates.numbers, (place, "8")))
         to.store(kind, score, to.at(candidates.scores, (place, str(kind.itemsize))))
         taken = to.do(f"fcmp ogt {TYPES[kind]} {score}, {least}") if least else "true"
@@ -122,8 +122,8 @@ def _rank(
 ) -> None:
     """Emit the candidates in the order of their scores.
 
-    The rank of one is how many come before it, where NaN come last. What is no
-    candidate may be written if there is none.
+    The rank of a candidate is the number of candidates before it; NaN scores come last.
+    Boxes that are no candidates may be written if there is none.
     """
     (order, count), size = result, str(kind.itemsize)
     rank = to.cell(INT64)

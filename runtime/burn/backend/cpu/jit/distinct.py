@@ -66,7 +66,7 @@ def _source(dtype: np.dtype[Any]) -> str:
         to.store(INT64, rank, _integer(to, inverse, i))
         count = to.load(INT64, _integer(to, counts, bounded))
         to.store(INT64, to.do(f"add i64 {count}, 1"), _integer(to, counts, bounded))
-        # Equal elements are written where the first of them was, as they are.
+        # Equal elements are written to the position of the first of them.
         is_new = to.do(f"icmp eq i64 {count}, 0")
         previous = to.load(INT64, _integer(to, first, bounded))
         index = to.do(f"select i1 {is_new}, i64 {i}, i64 {previous}")

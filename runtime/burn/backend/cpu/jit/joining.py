@@ -51,7 +51,7 @@ class Finders(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """What a call can be replaced by: operations of a loop, a kernel, or itself."""
+    """A call with its possible replacements: operations of a loop, or a kernel."""
 
     operations: Operations | None = None
     single: Single | None = None
@@ -127,7 +127,7 @@ def _fused_pairs(
 
 
 def _guarded(kernel: Callable[[], Any], calls: list[Callable[[], Any]]) -> None:
-    """Run a kernel, and the calls it stands for if it fails."""
+    """Run a kernel, and the calls that it replaces if it fails."""
     if kernel():
         for call in calls:
             call()

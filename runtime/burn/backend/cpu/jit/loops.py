@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from burn.backend.cpu.jit.groups import Group, Place, Store
 
-# Of more elements a sum over axes that are not the innermost is left to NumPy, which
-# adds whole rows.
+# With more elements NumPy computes sums over axes that are not innermost, since it adds
+# whole rows.
 _STRIDED = 2_048
 
 
@@ -56,7 +56,7 @@ def axes_of(
     if inner and prod(group.shape) > _STRIDED:
         steps = [abs(leads[0].strides[a]) for a in every if a not in reduced]
         if 0 < min(filter(None, steps), default=0) < abs(inner[-1].strides[leads[0]]):
-            raise UnwritableError("what is reduced is not side by side")
+            raise UnwritableError("the reduced elements are not contiguous")
     if group.axes is None and outer:
         inner = [outer.pop()]
     return outer, inner or [Axis(1, {})]

@@ -40,7 +40,7 @@ def _nonzero_source(dtype: np.dtype[Any], rank: int) -> str:
         compare, zero = ("fcmp une", "0.0") if dtype in FLOATS else ("icmp ne", "0")
         is_nonzero = to.do(f"{compare} {stored(dtype)} {value}, {zero}")
         before = to.get(total, INT64)
-        # Written in any case, and over again if the element is zero.
+        # Always written, and overwritten by the next element if this one is zero.
         position = to.do(f"call i64 @llvm.umin.i64(i64 {before}, i64 {limit})")
         is_full = to.do(f"icmp uge i64 {before}, {most}")
         for axis, loop in enumerate(loops):

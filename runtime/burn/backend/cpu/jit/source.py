@@ -26,10 +26,10 @@ from burn.backend.cpu.jit.groups import Group, LoopValue, Place, Store, overlap
 from burn.backend.cpu.jit.loops import Axis, UnwritableError, axes_of
 from burn.backend.cpu.jit.writer import ENTRIES, LlvmWriter
 
-#: So many floats are summed in single precision before the sum goes to a double.
+#: The number of floats that are summed in float32 before the sum is added to a float64.
 BLOCK = 4_096
 _DOUBLE = np.dtype(np.float64)
-# An innermost loop of so many elements is worth being a vector.
+# An innermost loop of at least this many elements is vectorized.
 _SHORT = 4
 
 
@@ -44,9 +44,10 @@ class Kernel(NamedTuple):
     work: int
     #: The maximum number of parallel parts.
     parts: int
-    #: Whether its status tells to call NumPy's functions instead.
+    #: Whether it returns a status: if that is not 0, NumPy's functions are called
+    #: instead.
     may_fail: bool = False
-    #: What must live as long as it is called.
+    #: Objects that must live as long as the kernel is called.
     owned: tuple[Any, ...] = ()
     #: Whether it adds or compares the elements of an axis.
     reduces: bool = False

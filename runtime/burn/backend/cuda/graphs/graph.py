@@ -40,8 +40,8 @@ _MOST = 1e-3
 #: The share of boxes that may be set to something further away: optimizers divide
 #: gradients by their size, so that those that are nothing but rounding become steps.
 _FEW = 0.05
-#: How often a new graph is launched and checked: what depends on which kernel ends
-#: first is right now and then.
+#: How often a new graph is launched and checked: results that depend on which kernel
+#: ends first are correct in some launches.
 _CHECKS = 4
 
 
@@ -185,7 +185,8 @@ class Captured:
             constants, expected = self._first_run(program, stream, trial)
             with capturing(self._memory):
                 self._graph = self._recorded(program, stream, constants)
-        # From another pool: what is free there is scratch memory of the graph.
+        # From another pool, since free memory of this one is scratch memory of the
+        # graph.
         self._state.set_outputs(self._separate)
         cupy.cuda.get_current_stream().synchronize()
         self.kernels = check_nodes(self._graph)
@@ -267,7 +268,7 @@ class Captured:
             )
 
     def __del__(self) -> None:
-        """Give the memory back: pools of CuPy that are deleted keep what is free."""
+        """Release the memory: CuPy's pools do not release free blocks when deleted."""
         with suppress(RuntimeError, AttributeError, TypeError):  # at the end of Python
             for name in ("_graph", "_result", "_separate", "_state", "_inputs"):
                 vars(self).pop(name, None)

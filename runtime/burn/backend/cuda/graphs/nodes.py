@@ -52,7 +52,9 @@ def capturing_graph(stream: Any) -> Iterator[list[CudaGraph]]:
         graphs.append(CudaGraph(runtime.streamEndCapture(stream.ptr)))
     finally:
         if not graphs:
-            with suppress(RuntimeError):  # what was not allowed has ended it already
+            with suppress(
+                RuntimeError
+            ):  # a forbidden call has ended the capture already
                 stream.end_capture()
 
 

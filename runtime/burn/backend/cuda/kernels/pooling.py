@@ -101,8 +101,8 @@ extern "C" __global__ void __launch_bounds__(256) mean(
     y[((long long)blockIdx.y * gridDim.z + blockIdx.z) * packs + pack] = out;
 }
 """
-#: So many elements a thread adds one after the other, and so many parts of a sum are
-#: added at last.
+#: The number of elements that a thread adds sequentially, and the number of partial
+#: sums that are added at the end.
 _EACH, _PARTS = 16, 256
 
 

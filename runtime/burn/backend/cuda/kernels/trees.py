@@ -24,7 +24,7 @@ _TYPES = {
     np.dtype(np.bool_): "bool",
 }
 _NAN = "__int_as_float(0x7fc00000)"
-#: By aggregate: how a leaf's weight joins the sum, and what it begins with.
+#: The operation that adds a leaf's weight, and the initial value, by aggregate.
 _JOINS = {"min": ("fmin(sum, w)", _NAN), "max": ("fmax(sum, w)", _NAN)}
 _SOURCE = r"""
 extern "C" __global__ void walk(

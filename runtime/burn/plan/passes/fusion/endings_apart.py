@@ -1,6 +1,6 @@
-"""Activations behind layers as steps of their own.
+"""Splitting of activations from the layers before them.
 
-Devices whose layers do not compute an activation make one loop of its functions.
+It is for devices whose layers have no activation: generated loops compute it.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ from burn.plan.passes.graph import FLOAT32, Graph, step_rule
 from burn.plan.plan_ir import Slot, Step
 
 _LAYERS: dict[Any, Any] = {conv_then: conv, linear_then: linear}
-#: The primitives of endings, with their options. Layers compute ReLU.
+#: The primitives of activations, with their options. Layers compute ReLU themselves.
 _ACTIVATIONS: dict[Any, tuple[Any, dict[str, Any]]] = {
     **{(name,): (op, {}) for op, name in PLAIN.items() if name != "relu"},
     ("gelu",): (gelu, {}),

@@ -1,8 +1,7 @@
-"""Scales and residuals before a permutation of axes instead of after it.
+"""Moving of scales and residual additions before a permutation of axes.
 
-Networks of channels-last layers on row-major images (ConvNeXt) permute the result of a
-layer, and then scale it and add a residual. Before the permutation both are epilogues
-of the layer.
+ConvNeXt permutes the result of a channels-last layer, scales it and adds a residual.
+Before the permutation, scale and residual are epilogues of the layer.
 """
 
 from dataclasses import replace

@@ -56,7 +56,7 @@ def form_integer_layers(step: Step, graph: Graph) -> list[Step] | None:
 
 
 def _scaling_by_one(step: Step, graph: Graph) -> list[Step]:
-    """Return a quantization by one scale, or no steps if it undoes a dequantization."""
+    """Return a quantization by one scale, or [] if it inverts a dequantization."""
     x, dtype = step.args[0], step.dtypes[0]
     source = graph.maker.get(x.place) if type(x) is Slot else None
     if isinstance(source, Step) and source.primitive is dequantize:

@@ -303,7 +303,7 @@ def _swap_halves(g: Builder, x: Value, axis: int, extent: Value, back: int) -> V
 
 
 def _swapped_parts(g: Builder, x: Value, axis: int, start: Value) -> Value:
-    """Return ``x`` with what begins at ``start`` along an axis in front."""
+    """Return ``x`` with the elements from ``start`` on along an axis in front."""
     parts = [slice_(g, x, axis, start, END), slice_(g, x, axis, 0, start)]
     return replace(g.op("Concat", *parts, axis=axis), dims=x.dims)
 

@@ -8,8 +8,8 @@ from burn.backend.cpu.onednn.binding.search import NAME, candidates
 
 #: The environment variable that names a library file, which is then the only one tried.
 PATH_VARIABLE = "BURN_ONEDNN"
-# A thread of libgomp waits this many rounds at a barrier before it sleeps. Its own
-# default is so long that a foreign busy process, or OpenBLAS, is in its way.
+# The number of rounds that a thread of libgomp spins at a barrier before it sleeps.
+# With the default, spinning threads slow down other busy processes and OpenBLAS.
 SPIN = ("GOMP_SPINCOUNT", "3000")
 RUNTIMES = {0: "none", 1: "sequential", 2: "OpenMP", 4: "TBB", 8: "threadpool"}
 _SYCL = 512

@@ -32,8 +32,8 @@ from burn.ops.support import axes_of
 _ELEMENTS, _ROWS, _COLUMNS = 1 << 16, 64, 16
 #: From so many rows on, a part of them is summed at a time.
 _LONG = 512
-#: Rows of so many columns, or twice as many and so on, begin in one set of the cache:
-#: half of that is taken at a time.
+#: Rows whose columns are a multiple of this begin in one set of the cache: half as many
+#: columns are summed at a time.
 _ALIASED = 512
 
 

@@ -17,7 +17,7 @@ from burn.backend.cpu.onednn.binding.operands import are_float32
 from burn.backend.cpu.onednn.kernels.matmul import product
 from burn.ops.resize import Options, Resampling, resamplings, resize as resize_op
 
-# From there on more is multiplied by zeros than gathering takes.
+# For larger extents multiplications by zero take longer than gathering.
 _LONGEST = 128
 
 

@@ -192,7 +192,7 @@ def source(element: Element, dtypes: tuple[Any, ...], loop: Loop) -> str:
         .replace("<R>", f"<{out}>")
         .replace("(R)", f"({out})")
     )
-    # Operands and result can be wider than what is computed between them.
+    # Operands and result can be wider than the values between them.
     return ("#include <cuda_fp16.h>\n" if "__half" in code else "") + HEADER + code
 
 

@@ -24,7 +24,7 @@ from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form
 from burn.dtypes import DType
 from burn.ops.window import Windows
 
-#: So many pixels are multiplied at a time; with fewer channels it was not measured.
+#: The number of pixels that are multiplied at a time, and the least channels measured.
 _PIXELS, _CHANNELS = 16, 256
 #: Extents [N / k, k, H, W, C], and strides in elements.
 _Places: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
@@ -85,7 +85,8 @@ class _Image:
 
     def __call__(self, x: Array) -> Array:
         batch, channels, *size = self._shape
-        # Nothing is written to its zeros: the memory is its own.
+        # The zeros between images are never overwritten, since the memory is not
+        # shared.
         memory = np.zeros((batch, *size, channels), x.dtype)
         notes = noting()
         if notes is not None:

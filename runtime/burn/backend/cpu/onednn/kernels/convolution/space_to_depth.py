@@ -23,8 +23,8 @@ from burn.backend.cpu.onednn.binding.operands import FLOAT32
 from burn.backend.cpu.onednn.binding.prepared import Prepared
 from burn.ops.window import Windows
 
-#: With fewer or more channels it takes longer, as with fewer that come out, and with
-#: windows of fewer rows.
+#: The input channels, the least output channels and the least rows of a window for
+#: which this form is faster.
 _LEAST, _MOST, _OUTPUTS, _ROWS = 2, 4, 32, 3
 
 

@@ -1,8 +1,8 @@
-"""Convolutions of fewer products: Winograd's F(2, 3) and F(4, 3) along rows of images.
+"""Winograd convolutions F(2, 3) and F(4, 3) along rows, with fewer multiplications.
 
-Four rows of a result are twelve products of rows of the image with rows of the weights
-where a window has three. They are sums of six products as well, of sums of rows with
-sums of rows (S. Winograd, "Arithmetic Complexity of Computations", 1980; A. Lavin and
+With a window of three rows, four rows of a result are twelve products of image rows and
+weight rows. The same rows are sums of six products, between sums of image rows and sums
+of weight rows (S. Winograd, "Arithmetic Complexity of Computations", 1980; A. Lavin and
 S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015). Such results are
 rounded otherwise, and differ by a few 1e-6 of their largest element at most.
 
@@ -40,7 +40,7 @@ from burn.backend.cpu.onednn.kernels.convolution.winograd_weights import (
 )
 from burn.ops.window import Windows
 
-# The product that every row of a result takes once: the bias is added to it.
+# The product that every row of a result contains once: the bias is added to it.
 _COMMON = 1
 #: Thresholds above which the sums are faster: multiplications of the direct
 #: convolution, sums of the image for each weight, and the fraction of their rows that
@@ -49,9 +49,9 @@ _WORK, _MEETINGS, _WANTED, _MOST = 80_000_000, 50, 0.8, 8_000_000
 #: The harmonic mean of the channels, times the columns of a window: fewer products
 #: take less time, and sums of as many channels as before.
 _CHANNELS = 120
-#: Where fewer sums meet each weight TWO is quicker, which has fewer weights.
+#: With fewer sums per weight F(2, 3) is faster, since it has fewer weights.
 _FEW = 100
-#: So many pay for weights that are combined whenever the plan runs.
+#: The minimum for weights that are transformed in every run of the plan.
 _SET = 1000
 
 

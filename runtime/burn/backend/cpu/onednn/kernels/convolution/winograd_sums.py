@@ -45,10 +45,10 @@ _BYTES = FLOAT32.itemsize
 class Form:
     """The rows of a tile, and the transform matrices.
 
-    ``image`` is [products, rows + 2], what each product takes of the rows of the image;
-    ``weights`` [products, 3], what it takes of those of the weights; ``result``
-    [rows, products], what each row takes of the products. All of them take the second
-    product once, to which the bias is added.
+    ``image`` [products, rows + 2] has the coefficients of image rows in each product,
+    ``weights`` [products, 3] those of weight rows, and ``result`` [rows, products]
+    those of products in each result row. The coefficients of the second product, to
+    which the bias is added, are 1 in all rows.
     """
 
     def __init__(self, image: Any, weights: Any, result: Any) -> None:

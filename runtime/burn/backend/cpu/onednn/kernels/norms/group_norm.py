@@ -67,9 +67,9 @@ from burn.ops.norm import group_norm as group_norm_op
 
 # An element takes as long as that many multiplications.
 _EACH = 16
-#: From so many elements of a sample copying them takes longer than more calls.
+#: With more elements per sample, copying takes longer than additional calls.
 _MUCH = 16_384
-#: So many samples are as many calls as it takes to copy.
+#: With more samples, the calls take longer than copying.
 _FEW = 2
 
 #: Samples, channels, and what is in space, as the one axis that it is in memory.
@@ -127,7 +127,7 @@ def _group_norm(
     if not all(fills(part, x.shape[1]) for part in (weight, bias)):
         return None
     extents = (*x.shape[:2], 1, x.size // (x.shape[0] * x.shape[1]))
-    if extents[-1] == 1:  # the library mixes up the channels of images of one element
+    if extents[-1] == 1:  # the library confuses the channels of images of one element
         return None
     last = lies_as(x, channels_last(x.shape))
     if not last and not x.flags.c_contiguous:
@@ -142,7 +142,9 @@ def _group_norm(
         return maker.fastest(plain)
 
     key = ("group_norm", extents, groups, epsilon, flags, after, plain)
-    much = not plain and x.size // x.shape[0] >= _MUCH  # then it is done one by one
+    much = (
+        not plain and x.size // x.shape[0] >= _MUCH
+    )  # then samples are normalized one by one
     work = x.size * _EACH // (x.shape[0] if much else 1)
     kernel: Norm | None = session.primitives.get(key, make, work)
     return None if kernel is None else kernel.run(x, weight, bias)

@@ -275,7 +275,7 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
     if kernel is None:
         return None
     out = kernel.run(x)
-    # Beside an infinity or NaN the library has 0, where all of the row is NaN.
+    # In a row with an infinity or NaN the library returns 0 where NaN is correct.
     return None if has_nan(out, part=out) else out
 
 

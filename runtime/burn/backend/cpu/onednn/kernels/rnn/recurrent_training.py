@@ -212,7 +212,7 @@ def prepare_training(
     session: Session, primitives: Primitives, form: Form
 ) -> Training | None:
     """Return a layer of this form with its gradient; None if the library has none."""
-    # Without first states the library adds what it finds to the gradient of r.
+    # Without initial states the library adds uninitialized memory to the gradient of r.
     form, api, cell = form._replace(states=True), primitives.api, form.cell
     front = forward_description(api, form, any_layout, TRAINING)
     if front is None:
