@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from burn_import.frontends.torch_export.aten.linalg.diagonals import eye
-from burn_import.frontends.torch_export.aten.math.creation import filled
+from burn_import.frontends.torch_export.aten.math.creation import filled_tensor
 from burn_import.frontends.torch_export.builder import BOOL, INT32, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
@@ -76,7 +76,7 @@ def linalg_inv(g: Builder, A: Value) -> Value:  # noqa: N803
 def no_errors(g: Builder, x: Value) -> Value:
     """Return zeros for each matrix: whenever there is a result, no error was found."""
     batch = [g.extent(x, axis) for axis in range(x.rank - 2)]
-    return filled(g.at(INT32), batch, 0)
+    return filled_tensor(g.at(INT32), batch, 0)
 
 
 @rule("aten.linalg_inv_ex.default")

@@ -87,7 +87,7 @@ def _select_rank(
     return tuple(g.op("Gather", part, index, axis=dim) for part in ordered)
 
 
-def middle(g: Builder, x: Value, dim: int) -> int | Value:
+def median_rank(g: Builder, x: Value, dim: int) -> int | Value:
     """Return the rank of the lower median along an axis."""
     extent = x.dims[dim] if x.dims else None
     if isinstance(extent, int):
@@ -105,7 +105,7 @@ def median(
     """Return the lower median along an axis, NaN if any element is, and its index."""
     if self.rank == 0:
         return self, g.constant(0)
-    value, index = _select_rank(g, self, middle(g, self, dim), dim, keepdim)
+    value, index = _select_rank(g, self, median_rank(g, self, dim), dim, keepdim)
     return unless_nan(g, value, self, [dim], keepdim), index
 
 

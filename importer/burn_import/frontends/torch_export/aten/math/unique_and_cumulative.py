@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from burn_import.frontends.torch_export.aten.math.elementwise import info
-from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT32,
@@ -102,7 +102,7 @@ def running(largest: bool) -> Rule:
         if self.rank == 0:
             return self, g.constant(0)
         axis = self.axis(dim)
-        line = places(g, g.extent(self, axis))
+        line = multiples(g, g.extent(self, axis))
         here = g.at(INT64).op("Unsqueeze", line, [1])
         before = g.at(BOOL).op("LessOrEqual", line, here)
         behind = [1] * (self.rank - 1 - axis)

@@ -16,7 +16,7 @@ ANTIALIASED = {"antialias": 1, "exclude_outside": 1, "cubic_coeff_a": -0.5}
 EXACT = {"nearest_mode": "round_prefer_ceil"}
 
 
-def resized(
+def resize_to(
     g: Builder,
     x: Value,
     sizes: Sizes | None,
@@ -69,7 +69,7 @@ def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:
         output_size: Sizes | None,
         scale_factors: Sequence[float] | None,
     ) -> Value:
-        return resized(g, input, output_size, scale_factors, "nearest", options)
+        return resize_to(g, input, output_size, scale_factors, "nearest", options)
 
     def plain(
         g: Builder,
@@ -82,7 +82,7 @@ def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:
     ) -> Value:
         by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
         factors = [scales] if len(output_size) == 1 else by_axis
-        return resized(g, self, output_size, factors, "nearest", options)
+        return resize_to(g, self, output_size, factors, "nearest", options)
 
     return vector, plain
 
@@ -103,7 +103,7 @@ def interpolated(mode: str, **options: Any) -> tuple[Rule, Rule]:
         scale_factors: Sequence[float] | None,
     ) -> Value:
         chosen = all_options(align_corners)
-        return resized(g, input, output_size, scale_factors, mode, chosen)
+        return resize_to(g, input, output_size, scale_factors, mode, chosen)
 
     def plain(
         g: Builder,
@@ -118,26 +118,28 @@ def interpolated(mode: str, **options: Any) -> tuple[Rule, Rule]:
         by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
         factors = [scales] if len(output_size) == 1 else by_axis
         chosen = all_options(align_corners)
-        return resized(g, self, output_size, factors, mode, chosen)
+        return resize_to(g, self, output_size, factors, mode, chosen)
 
     return vector, plain
 
 
-def both(name: str, rules: tuple[Rule, Rule]) -> None:
+def register_overloads(name: str, rules: tuple[Rule, Rule]) -> None:
     """Register the rules of both overloads."""
     rule(f"aten.{name}.vec")(rules[0])
     rule(f"aten.{name}.default")(rules[1])
 
 
 for _count in (1, 2, 3):
-    both(f"upsample_nearest{_count}d", nearest(dict(NEAREST)))
-    both(f"_upsample_nearest_exact{_count}d", nearest(dict(EXACT)))
-both("upsample_linear1d", interpolated("linear"))
-both("upsample_bilinear2d", interpolated("linear"))
-both("upsample_trilinear3d", interpolated("linear"))
-both("upsample_bicubic2d", interpolated("cubic"))
-both("_upsample_bilinear2d_aa", interpolated("linear", antialias=1, exclude_outside=1))
-both("_upsample_bicubic2d_aa", interpolated("cubic", **ANTIALIASED))
+    register_overloads(f"upsample_nearest{_count}d", nearest(dict(NEAREST)))
+    register_overloads(f"_upsample_nearest_exact{_count}d", nearest(dict(EXACT)))
+register_overloads("upsample_linear1d", interpolated("linear"))
+register_overloads("upsample_bilinear2d", interpolated("linear"))
+register_overloads("upsample_trilinear3d", interpolated("linear"))
+register_overloads("upsample_bicubic2d", interpolated("cubic"))
+register_overloads(
+    "_upsample_bilinear2d_aa", interpolated("linear", antialias=1, exclude_outside=1)
+)
+register_overloads("_upsample_bicubic2d_aa", interpolated("cubic", **ANTIALIASED))
 
 #: The modes of ``grid_sampler``, by their number.
 INTERPOLATIONS = ("linear", "nearest", "cubic")

@@ -10,7 +10,7 @@ import numpy as np
 
 from burn_import.frontends.torch_export.aten.nn.activation import dropout
 from burn_import.frontends.torch_export.aten.nn.projected_lstm import ProjectedStack
-from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT64,
@@ -43,7 +43,7 @@ LSTM = Kind("LSTM", (0, 3, 1, 2))  # i f g o -> i o f c
 GRU = Kind("GRU", (1, 0, 2))  # r z n -> z r h
 
 
-def between_layers(g: Builder, ratio: float, train: bool, layers: int) -> float:
+def dropout_ratio(g: Builder, ratio: float, train: bool, layers: int) -> float:
     """Return the ratio of the dropout that a stack of layers applies."""
     if layers < 2:
         return 0.0
@@ -65,7 +65,7 @@ def lstm(
     bidirectional: bool,
     batch_first: bool,
 ) -> Sequence[Value]:
-    ratio = between_layers(g, dropout, train, num_layers)
+    ratio = dropout_ratio(g, dropout, train, num_layers)
     stack = params, has_biases, num_layers, bidirectional
     return Stack(g, LSTM, *stack, ratio=ratio).run(input, hx, batch_first)
 
@@ -85,7 +85,7 @@ def single(kind: Kind) -> None:
         bidirectional: bool,
         batch_first: bool,
     ) -> Sequence[Value]:
-        ratio = between_layers(g, dropout, train, num_layers)
+        ratio = dropout_ratio(g, dropout, train, num_layers)
         stack = params, has_biases, num_layers, bidirectional
         return Stack(g, kind, *stack, ratio=ratio).run(input, [hx], batch_first)
 
@@ -155,7 +155,7 @@ class Stack:
         g, mask = self.g, None
         if self.lengths is not None:
             lengths = g.cast(self.lengths, INT64)
-            steps = g.at(BOOL).op("Unsqueeze", inside(g, Packed(x, lengths)), [2])
+            steps = g.at(BOOL).op("Unsqueeze", step_mask(g, Packed(x, lengths)), [2])
             mask = replace(steps, dims=None if x.dims is None else (*x.dims[:2], 1))
         stack = self.params, self.has_biases, self.layers, self.bidirectional
         return ProjectedStack(g, *stack, mask).run(x, states)
@@ -282,9 +282,9 @@ def swap_time_and_batch(g: Builder, x: Value) -> Value:
     return replace(g.op("Transpose", x, perm=(1, 0, 2)), dims=dims)
 
 
-def inside(g: Builder, of: Packed) -> Value:
+def step_mask(g: Builder, of: Packed) -> Value:
     """Return a mask of the steps that are no padding: bools [time, batch]."""
-    time = g.at(INT64).op("Unsqueeze", places(g, g.extent(of.padded, 0)), [1])
+    time = g.at(INT64).op("Unsqueeze", multiples(g, g.extent(of.padded, 0)), [1])
     return g.at(BOOL).op("Less", time, of.lengths)
 
 

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.builder import INT64, Builder, Value
 from burn_import.frontends.torch_export.memory_layout import Layout, element_positions
 from burn_import.frontends.torch_export.registry import rule
@@ -30,7 +30,7 @@ def layout_of(x: Value) -> Layout:
     return x.layout()
 
 
-def stored_places(
+def strided_indices(
     g: Builder, x: Value, size: Sizes, stride: Sizes, offset: int | Value | None
 ) -> Value:
     """Return the flat indices in ``x``, [*size], of a strided view of its memory.
@@ -83,7 +83,7 @@ def _computed_indices(
     whole = g.at(INT64)
     total = whole.value(start, INT64)
     for axis, (extent, step) in enumerate(zip(size, stride, strict=True)):
-        line = places(g, extent, step if isinstance(step, int) else 1)
+        line = multiples(g, extent, step if isinstance(step, int) else 1)
         if isinstance(step, Value):
             line = whole.op("Mul", line, step)
         behind = list(range(1, len(size) - axis))
@@ -107,9 +107,11 @@ def as_strided(
         inner = Layout(layout.dims[leading:], layout.strides[leading:], layout.offset)
         x = g.op("Reshape", self, [0] * leading + [-1])
         part = replace(self, layout=lambda: inner)
-        index = stored_places(g, part, size[leading:], stride[leading:], storage_offset)
+        index = strided_indices(
+            g, part, size[leading:], stride[leading:], storage_offset
+        )
         return g.op("Gather", x, index, axis=leading)
-    index = stored_places(g, self, size, stride, storage_offset)
+    index = strided_indices(g, self, size, stride, storage_offset)
     return g.op("Gather", g.op("Reshape", self, [-1]), index, axis=0)
 
 
@@ -151,7 +153,7 @@ def as_strided_scatter(
     storage_offset: int | Value | None = None,
 ) -> Value:
     """Return ``self`` with the elements of a strided view replaced."""
-    index = stored_places(g, self, size, stride, storage_offset)
+    index = strided_indices(g, self, size, stride, storage_offset)
     result = g.op(
         "ScatterElements",
         g.op("Reshape", self, [-1]),
