@@ -70,7 +70,7 @@ class Traced(np.ndarray[Any, Any]):
             raise UntraceableError(f"{ufunc.__name__} has several results")
         if not varies:
             return self._as_constant(np.asarray(result))
-        target = self._in_plan_memory(np.asarray(result))
+        target = self._kept(np.asarray(result))
         self.tracer.note(partial(function, *operands, out=plain(target), **options))
         return target
 
@@ -97,7 +97,7 @@ class Traced(np.ndarray[Any, Any]):
         call = partial(function, *args, **kwargs)
         if function not in _WITH_OUT:
             return self._assign_copy(np.asarray(result), call)
-        target = self._in_plan_memory(np.asarray(result))
+        target = self._kept(np.asarray(result))
         self.tracer.note(_write_into(call, plain(target)))
         return target
 
@@ -108,7 +108,7 @@ class Traced(np.ndarray[Any, Any]):
         """Return a constant result."""
         return traced_view(array, self.tracer, constant=True)
 
-    def _in_plan_memory(self, result: Array) -> Any:
+    def _kept(self, result: Array) -> Any:
         """Return the result in memory of the plan."""
         target = self.tracer.shaped_as(result)
         np.copyto(target, result)
@@ -116,7 +116,7 @@ class Traced(np.ndarray[Any, Any]):
 
     def _assign_copy(self, result: Array, call: Callable[[], Any]) -> Any:
         """Return the result of a function without an ``out`` argument, copied."""
-        target = self._in_plan_memory(result)
+        target = self._kept(result)
         self.tracer.note(partial(assign, plain(target), call))
         return target
 
@@ -129,13 +129,13 @@ class Traced(np.ndarray[Any, Any]):
         source = plain(self)
         if self.constant:
             return self._as_constant(source.astype(dtype, copy=copy, **options))
-        target = self._in_plan_memory(source.astype(dtype, **options))
+        target = self._kept(source.astype(dtype, **options))
         self.tracer.note(partial(np.copyto, plain(target), source, casting="unsafe"))
         return target
 
     def copy(self, order: Any = "C") -> Any:
         """Return a copy, which is never constant: a kernel writes to it."""
-        target = self._in_plan_memory(plain(self))
+        target = self._kept(plain(self))
         self.tracer.note(partial(np.copyto, plain(target), plain(self)))
         return target
 
@@ -147,7 +147,7 @@ class Traced(np.ndarray[Any, Any]):
             return self._traced(result, self.constant)
         if self.constant:
             return self._as_constant(result)
-        target = self._in_plan_memory(np.ascontiguousarray(result))
+        target = self._kept(np.ascontiguousarray(result))
         call = partial(np.copyto, plain(target).reshape(source.shape), source)
         self.tracer.note(call)
         return target
@@ -240,7 +240,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     result = np.where(condition, x, y)
     if not varies:
         return first._as_constant(np.asarray(result))
-    target = first._in_plan_memory(np.asarray(result))
+    target = first._kept(np.asarray(result))
     first.tracer.note(partial(np.copyto, plain(target), y))
     first.tracer.note(partial(np.copyto, plain(target), x, where=condition))
     return target
@@ -273,7 +273,7 @@ def _full_like(x: Any, value: Any, *, shape: Any = None) -> Any:
     """Return ``np.full_like`` of a number, which later steps may write to."""
     if isinstance(value, np.ndarray):
         raise UntraceableError("an array is repeated by full_like")
-    target = x._in_plan_memory(np.full_like(plain(x), value, shape=shape))
+    target = x._kept(np.full_like(plain(x), value, shape=shape))
     x.tracer.note(partial(plain(target).fill, value))
     return target
 
