@@ -291,23 +291,23 @@ def _in_new_opset(model: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
 
 def _name_nodes(model: onnx.ModelProto) -> None:
     """Give nodes without a name of their own one: the operator and a number."""
-    taken = Counter(node.name for node in model.graph.node)
+    counts = Counter(node.name for node in model.graph.node)
     numbers: Counter[str] = Counter()
     for node in model.graph.node:
-        if node.name and taken[node.name] == 1:
+        if node.name and counts[node.name] == 1:
             continue
         name = node.name
-        while not name or taken[name]:
+        while not name or counts[name]:
             name = f"{node.op_type}_{numbers[node.op_type]}"
             numbers[node.op_type] += 1
-        taken[node.name] -= 1
+        counts[node.name] -= 1
         node.name = name
-        taken[name] += 1
+        counts[name] += 1
 
 
 def _restore_names(model: onnx.ModelProto) -> None:
     """Name weights with a folded batch norm as before, and biases after the weights."""
-    taken = {tensor.name for tensor in model.graph.initializer}
+    used = {tensor.name for tensor in model.graph.initializer}
     names: dict[str, str] = {}
     for node in model.graph.node:
         if node.op_type not in _FOLDED:
@@ -318,8 +318,8 @@ def _restore_names(model: onnx.ModelProto) -> None:
             stem = weight.removesuffix("weight") if weight.endswith("weight") else ""
             name = f"{stem}bias" if stem else node.input[2].removeprefix(_FOLDED_BIAS)
             pairs[node.input[2]] = name
-        names |= {old: new for old, new in pairs.items() if new not in taken}
-        taken.update(names.values())
+        names |= {old: new for old, new in pairs.items() if new not in used}
+        used.update(names.values())
     for tensor in model.graph.initializer:
         tensor.name = names.get(tensor.name, tensor.name)
     for inner in all_nodes(model.graph):

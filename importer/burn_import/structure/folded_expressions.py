@@ -71,9 +71,9 @@ class _Derivations:
 
     def add(self, node: Node) -> None:
         """Append ``node``, after the nodes that compute its operands."""
-        held = set(layer_constants(self.graph, node))
+        layer_weights = set(layer_constants(self.graph, node))
         inputs = tuple(
-            name if name is None or name in held else self.value(name, node)
+            name if name is None or name in layer_weights else self.value(name, node)
             for name in node.inputs
         )
         self.nodes.append(

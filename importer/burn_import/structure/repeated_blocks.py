@@ -65,9 +65,9 @@ def with_blocks(graph: Graph, node_paths: Places) -> Places:
         for block, nodes in enumerate(blocks):
             scope = (name, str(block))
             scopes.update((id(node), scope) for node in nodes)
-            held = [node for node in nodes if id(node) in layers]
+            layer_nodes = [node for node in nodes if id(node) in layers]
             paths = [(*scope, layer_name) for layer_name in names]
-            layers.update(zip(map(id, held), paths, strict=True))
+            layers.update(zip(map(id, layer_nodes), paths, strict=True))
     rest = [node for node in graph.nodes if not scopes[id(node)]]
     for path, chain in run.normalized_convolutions(rest).items():
         scopes.update((id(node), path) for node in chain)
@@ -75,9 +75,11 @@ def with_blocks(graph: Graph, node_paths: Places) -> Places:
             layers[id(node)] = (*path, name)
     rest = [node for node in rest if not scopes[id(node)]]
     if is_nameless:
-        held = [node for node in rest if id(node) in layers]
-        names = _number_repeated([run.nouns.noun(node) for node in held])
-        layers.update((id(n), (name,)) for n, name in zip(held, names, strict=True))
+        layer_nodes = [node for node in rest if id(node) in layers]
+        names = _number_repeated([run.nouns.noun(node) for node in layer_nodes])
+        layers.update(
+            (id(n), (name,)) for n, name in zip(layer_nodes, names, strict=True)
+        )
     return Places(layers, scopes)
 
 
@@ -147,9 +149,9 @@ class _Repeats:
             if name is not None
         }
         self.keys = [self.key(node) for node in self.nodes]
-        held = (id(node) in node_paths.layers for node in self.nodes)
+        are_layers = (id(node) in node_paths.layers for node in self.nodes)
         #: Number of layers before each position.
-        self.layers = [0, *accumulate(map(int, held))]
+        self.layers = [0, *accumulate(map(int, are_layers))]
         self.crossing = self._live_counts()
 
     def is_flat(self) -> bool:
@@ -229,7 +231,7 @@ class _Repeats:
         inputs = tuple(self.kind(name, layer) for name in node.inputs)
         return op_key(node.op), inputs, tuple(n is None for n in node.outputs)
 
-    def kind(self, name: str | None, held: bool) -> Hashable:
+    def kind(self, name: str | None, is_of_layer: bool) -> Hashable:
         """Return the emitted contents of a constant, else whether it is missing.
 
         The first block may read an input of the graph where others read a value.
@@ -237,7 +239,7 @@ class _Repeats:
         if name is None or name in self.maker:
             return name is None
         if name in self.graph.constants:
-            return kind_of_constant(self.graph, name, held)
+            return kind_of_constant(self.graph, name, is_of_layer)
         contents = self.graph.types[name].known
         if contents is None:
             return False

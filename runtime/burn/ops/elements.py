@@ -60,19 +60,19 @@ def evaluated(expression: Expression, arrays: tuple[Array, ...]) -> Array:
         return arrays[expression.number]
     if not isinstance(expression, Element):
         return expression
-    taken = [
+    values = [
         _taken(evaluated(operand, arrays), dtype)
         for operand, dtype in zip(expression.operands, expression.types, strict=True)
     ]
     name = expression.name
     if isinstance(name, Primitive):
-        return name.kernel(*taken, **dict(expression.numbers))
+        return name.kernel(*values, **dict(expression.numbers))
     xp = namespace(arrays[0])
     if name == COPY:
-        return taken[0].astype(expression.dtype, copy=False)
+        return values[0].astype(expression.dtype, copy=False)
     if name == SELECT:
-        return xp.where(*taken)
-    return getattr(np, name)(*taken)
+        return xp.where(*values)
+    return getattr(np, name)(*values)
 
 
 def _taken(value: Any, dtype: Any) -> Any:

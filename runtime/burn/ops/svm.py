@@ -107,14 +107,14 @@ def _coupled(beats: Array) -> Array:
     out = xp.full((count, classes), 1.0 / classes)
     active = xp.arange(count)
     for _ in range(_ROUNDS):
-        held, p = matrix[active], out[active]
-        slope = xp.einsum("nij,nj->ni", held, p)
+        matrices, p = matrix[active], out[active]
+        slope = xp.einsum("nij,nj->ni", matrices, p)
         level = (p * slope).sum(1)
         off = (xp.abs(slope - level[:, None]) >= _TOLERANCE / classes).any(1)
         if not bool(off.any()):
             break
         active = active[off]
-        out[active] = _round(held[off], p[off], slope[off], level[off])
+        out[active] = _round(matrices[off], p[off], slope[off], level[off])
     return out
 
 

@@ -204,7 +204,7 @@ class _Rolling:
         statements = [*self.statements[: self.run.start], loop, *taken, *rest]
         return Rolled(statements, self.saving(loop, len(taken)))
 
-    def saving(self, loop: Repetition, taken: int) -> int:
+    def saving(self, loop: Repetition, reads: int) -> int:
         """Estimate how many words of source the loop saves."""
         words = 0
         for at in range(self.run.start, self.run.start + self.run.period):
@@ -215,7 +215,7 @@ class _Rolling:
         lists = loop.targets[len(loop.state) :]
         named = all(one.name != self.common.key(plural(UNNAMED)) for one in lists)
         items = sum(1 if one.name else 1 + self.run.count for one, _ in loop.items)
-        collected = len(lists) + (0 if named else taken // 2)
+        collected = len(lists) + (0 if named else reads // 2)
         return words * (self.run.count - 1) - head - state - items - collected
 
     def calls_fixed_member(self) -> bool:

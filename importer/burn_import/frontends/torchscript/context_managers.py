@@ -45,9 +45,11 @@ class WithoutGradients:
             UnsupportedModel: it changed a tensor in place that may have a gradient.
         """
         modules = self.machine.modules
-        held = [*frame.names.values(), result]
-        held += [*modules.states.values(), *modules.changed.values()]
-        tensors = [x for x in self.machine.leaves(held) if isinstance(x, TensorRef)]
+        reachable = [*frame.names.values(), result]
+        reachable += [*modules.states.values(), *modules.changed.values()]
+        tensors = [
+            x for x in self.machine.leaves(reachable) if isinstance(x, TensorRef)
+        ]
         holders = {id(x): x for tensor in tensors for x in tensor.memory.holders}
         intact = [holder for holder in holders.values() if not holder.stale]
         for holder in intact:  # views of changed tensors are computed again

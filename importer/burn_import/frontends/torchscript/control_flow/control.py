@@ -204,8 +204,8 @@ def _containers(machine: Expressions, names: Mapping[str, PyValue]) -> list[Cont
 
 def _undone(machine: Expressions, start: int) -> dict[TensorRef, Value]:
     """Undo changes in place since ``start``; return the changed tensors and values."""
-    changed = {held: held.current for held, _ in machine.journal[start:]}
-    for held, before in reversed(machine.journal[start:]):
-        held.current = before
+    changed = {tensor: tensor.current for tensor, _ in machine.journal[start:]}
+    for tensor, before in reversed(machine.journal[start:]):
+        tensor.current = before
     del machine.journal[start:]
     return changed

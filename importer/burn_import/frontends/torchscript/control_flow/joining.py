@@ -80,13 +80,13 @@ class Join:
         first, second = self.sides
         pending = {name: self.pair(a, b) for name, (a, b) in pairs.items()}
         contents = self.contents()
-        held = {
+        slots = {
             tensor: self.leaf(tensor, tensor)
             for tensor in {**first.changed, **second.changed}
             if self.machine.writer.has(tensor.current)
         }
         results = self.node(condition)
-        for tensor, slot in held.items():
+        for tensor, slot in slots.items():
             self.machine.journal.append((tensor, tensor.current))
             tensor.current = results[slot.index].current
         for container, joined in contents:

@@ -118,7 +118,7 @@ class _Loop:
     def finish(self, last: list[Value], rows: list[Value]) -> None:
         """Bind names and lists to the results of the last iteration."""
         for cell in self.carried.cells:
-            self.machine.journal += [(held, held.current) for held in cell.holders]
+            self.machine.journal += [(alias, alias.current) for alias in cell.holders]
         self.carried.fill(self.frame.names, map(as_py_value, last, self.numbers))
         parts = zip(self.carried.growths, rows, self.memories, strict=True)
         for growth, value, memory in parts:

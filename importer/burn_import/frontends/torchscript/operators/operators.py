@@ -180,9 +180,9 @@ class Operators(OperatorCalls):
         count = len(results) - len(entry.writes)
         for key, value in zip(entry.writes, results[count:], strict=True):
             old = named.get(key)
-            for held in tensors:
-                if isinstance(old, Value) and value and held.value.name == old.name:
-                    self.journal += held.change(value, f"torch.{name}")
+            for tensor in tensors:
+                if isinstance(old, Value) and value and tensor.value.name == old.name:
+                    self.journal += tensor.change(value, f"torch.{name}")
         return results[:count]
 
     def with_aliases(
@@ -221,18 +221,18 @@ class Operators(OperatorCalls):
             if call.args.get("copy") is True or copies(name, source):
                 return TensorRef(value)
             if name != "clone" and value.name == (source.stale or source.value.name):
-                held = TensorRef(
+                tensor = TensorRef(
                     value, source.memory, source, _unchanged, source.in_order
                 )
-                held.redo = partial(_unchanged, value)
-                return held
+                tensor.redo = partial(_unchanged, value)
+                return tensor
             if entry.views and source is tensors[0]:
                 undo = undoing(self, call, source)
                 ordered = stays_in_order(name, call.args, source)
-                held = TensorRef(value, source.memory, source, undo, ordered)
+                tensor = TensorRef(value, source.memory, source, undo, ordered)
                 if undo is not None or (name in REPEATED and "self" in call.args):
-                    held.redo = redoing(self, call, results, value)
-                return held
+                    tensor.redo = redoing(self, call, results, value)
+                return tensor
         return TensorRef(value)
 
     def number(self, target: str, args: Sequence[PyValue], origin: Origin) -> PyValue:

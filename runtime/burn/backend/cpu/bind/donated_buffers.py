@@ -61,10 +61,10 @@ class DonatedBuffer:
                 raise NotFiniteError
             self._is_finite = True
             return
-        held = innermost(self._read.held())
-        if not is_finite(held.data):
+        value = innermost(self._read.held())
+        if not is_finite(value.data):
             raise NotFiniteError
-        np.copyto(self.target, held.data)
+        np.copyto(self.target, value.data)
         self._version, self._is_finite = version, True
 
     def commit(self) -> None:

@@ -106,8 +106,10 @@ def _list_candidates(
         # Always written, and overwritten by the next box if this one is no candidate.
         to.store(INT64, box, to.at(candidates.numbers, (place, "8")))
         to.store(kind, score, to.at(candidates.scores, (place, str(kind.itemsize))))
-        taken = to.do(f"fcmp ogt {TYPES[kind]} {score}, {least}") if least else "true"
-        one = to.do(f"zext i1 {taken} to i64")
+        is_candidate = (
+            to.do(f"fcmp ogt {TYPES[kind]} {score}, {least}") if least else "true"
+        )
+        one = to.do(f"zext i1 {is_candidate} to i64")
         to.set(total, INT64, to.do(f"add i64 {place}, {one}"))
     return to.get(total, INT64)
 

@@ -47,8 +47,8 @@ def types_of(function: np.ufunc, args: Any) -> tuple[np.dtype[Any], ...] | None:
         return None
     given = [_BOOL if kind is bool else kind for kind in given]  # NumPy refuses bool
     dtypes: tuple[np.dtype[Any], ...] = function.resolve_dtypes((*given, None))
-    taken = dtypes[: function.nin]
-    return taken if len(set(taken)) == 1 and taken[0] in rule[0] else None
+    types = dtypes[: function.nin]
+    return types if len(set(types)) == 1 and types[0] in rule[0] else None
 
 
 def result_of(name: str, types: tuple[np.dtype[Any], ...]) -> np.dtype[Any]:

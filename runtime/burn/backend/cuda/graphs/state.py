@@ -77,14 +77,14 @@ class State:
 
     def separate_values(self, written: list[Any]) -> list[Any]:
         """Return the new values in the layout of the old ones, in separate memory."""
-        taken = {t.data.mem.ptr for t in self._targets.values()}
+        addresses = {t.data.mem.ptr for t in self._targets.values()}
         arrays = []
         for box, value in zip(self._program.writes, written, strict=True):
             if box in self._program.slices:
                 arrays.append(tuple(part.data for part in value))
                 continue
             target, array = self._targets[box], value.data
-            if array.strides != target.strides or array.data.mem.ptr in taken:
+            if array.strides != target.strides or array.data.mem.ptr in addresses:
                 array = self._device.cupy.empty_like(target, order="K")
                 array[...] = value.data
             arrays.append(array)
