@@ -22,7 +22,7 @@ class UntraceableError(Exception):
     """A kernel does something that cannot be captured."""
 
 
-def _refuse(self: "Traced", *args: Any, **options: Any) -> Any:
+def _refused(self: "Traced", *args: Any, **options: Any) -> Any:
     raise UntraceableError("a method is called that is not captured")
 
 
@@ -36,7 +36,7 @@ class Traced(np.ndarray[Any, Any]):
     tracer: Notes
     #: Whether the elements are the same in each run.
     constant: bool
-    #: Not empty after the first operation on it, or on a view of it.
+    #: Not empty once something was done with it, or with a view that NumPy made of it.
     used: list[bool]
 
     def __array_finalize__(self, source: Any) -> None:
@@ -69,7 +69,7 @@ class Traced(np.ndarray[Any, Any]):
         if isinstance(result, tuple):
             raise UntraceableError(f"{ufunc.__name__} has several results")
         if not varies:
-            return self._as_constant(np.asarray(result))
+            return self._known(np.asarray(result))
         target = self._kept(np.asarray(result))
         self.tracer.note(partial(function, *operands, out=plain(target), **options))
         return target
@@ -92,19 +92,19 @@ class Traced(np.ndarray[Any, Any]):
         if _is_view(result, args):
             return self._traced(result, not varies)
         if not varies:
-            return self._as_constant(np.asarray(result))
+            return self._known(np.asarray(result))
         function = _UFUNC_METHODS.get(function, function)
         call = partial(function, *args, **kwargs)
         if function not in _WITH_OUT:
-            return self._assign_copy(np.asarray(result), call)
+            return self._assigned(np.asarray(result), call)
         target = self._kept(np.asarray(result))
-        self.tracer.note(_write_into(call, plain(target)))
+        self.tracer.note(_into(call, plain(target)))
         return target
 
     def _traced(self, array: Array, constant: bool) -> Any:
         return traced_view(array, self.tracer, constant)
 
-    def _as_constant(self, array: Array) -> Any:
+    def _known(self, array: Array) -> Any:
         """Return a constant result."""
         return traced_view(array, self.tracer, constant=True)
 
@@ -114,7 +114,7 @@ class Traced(np.ndarray[Any, Any]):
         np.copyto(target, result)
         return self._traced(target, constant=False)
 
-    def _assign_copy(self, result: Array, call: Callable[[], Any]) -> Any:
+    def _assigned(self, result: Array, call: Callable[[], Any]) -> Any:
         """Return the result of a function without an ``out`` argument, copied."""
         target = self._kept(result)
         self.tracer.note(partial(assign, plain(target), call))
@@ -128,7 +128,7 @@ class Traced(np.ndarray[Any, Any]):
             return self
         source = plain(self)
         if self.constant:
-            return self._as_constant(source.astype(dtype, copy=copy, **options))
+            return self._known(source.astype(dtype, copy=copy, **options))
         target = self._kept(source.astype(dtype, **options))
         self.tracer.note(partial(np.copyto, plain(target), source, casting="unsafe"))
         return target
@@ -146,7 +146,7 @@ class Traced(np.ndarray[Any, Any]):
         if _is_view(result, source):
             return self._traced(result, self.constant)
         if self.constant:
-            return self._as_constant(result)
+            return self._known(result)
         target = self._kept(np.ascontiguousarray(result))
         call = partial(np.copyto, plain(target).reshape(source.shape), source)
         self.tracer.note(call)
@@ -159,8 +159,8 @@ class Traced(np.ndarray[Any, Any]):
         if _is_view(result, source):
             return self._traced(result, self.constant)
         if not varies:
-            return self._as_constant(result)
-        return self._assign_copy(result, partial(item, source, key))
+            return self._known(result)
+        return self._assigned(result, partial(item, source, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if self.constant:
@@ -210,12 +210,12 @@ class Traced(np.ndarray[Any, Any]):
     def take(self, *args: Any, **options: Any) -> Any:
         return np.take(self, *args, **options)
 
-    # These read elements in C without calling NumPy's dispatch.
-    argmax = argmin = argpartition = argsort = byteswap = choose = clip = _refuse
-    compress = conj = conjugate = cumprod = cumsum = diagonal = dot = dump = _refuse
-    dumps = fill = flatten = getfield = item = nonzero = partition = put = _refuse
-    ravel = resize = round = searchsorted = setfield = setflags = sort = _refuse
-    std = to_device = tofile = tolist = trace = var = _refuse
+    # These compute in C without a word.
+    argmax = argmin = argpartition = argsort = byteswap = choose = clip = _refused
+    compress = conj = conjugate = cumprod = cumsum = diagonal = dot = dump = _refused
+    dumps = fill = flatten = getfield = item = nonzero = partition = put = _refused
+    ravel = resize = round = searchsorted = setfield = setflags = sort = _refused
+    std = to_device = tofile = tolist = trace = var = _refused
 
     def __bool__(self) -> bool:
         raise UntraceableError("numbers are read")
@@ -239,7 +239,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     condition, x, y = plain(condition), plain(x), plain(y)
     result = np.where(condition, x, y)
     if not varies:
-        return first._as_constant(np.asarray(result))
+        return first._known(np.asarray(result))
     target = first._kept(np.asarray(result))
     first.tracer.note(partial(np.copyto, plain(target), y))
     first.tracer.note(partial(np.copyto, plain(target), x, where=condition))
@@ -356,7 +356,7 @@ def _is_view(result: Any, source: Any) -> bool:
     return False
 
 
-def _write_into(call: "partial[Any]", target: Array) -> Callable[[], Any]:
+def _into(call: "partial[Any]", target: Array) -> Callable[[], Any]:
     """Return a call of a NumPy function with the result in ``target``."""
     indices = call.args[1] if len(call.args) > 1 else None
     is_plain = call.func is np.take and call.keywords.keys() <= {"axis"}

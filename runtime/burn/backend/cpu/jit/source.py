@@ -132,11 +132,11 @@ class _Source(LlvmWriter):
         self._emit_invariants(
             [*(v.operands[0] for v in roots), *(s.value for s in full)]
         )
-        totals = [self._emit_initial(root, _accumulator_dtype(root)) for root in roots]
+        totals = [self._started(root, _accumulator_dtype(root)) for root in roots]
         *outer, innermost = self.inner
         self._stage, self._loop = stage, {}
         with self._loops(outer), self._blocks(innermost if roots else None) as bounds:
-            partial = [self._emit_initial(root, root.dtype) for root in roots]
+            partial = [self._started(root, root.dtype) for root in roots]
             with self._loop_over(innermost, *bounds, vector=True):
                 self._loop = {}
                 for root, cell in zip(roots, partial, strict=True):
@@ -160,7 +160,7 @@ class _Source(LlvmWriter):
             wide = _accumulator_dtype(root)
             self._row[root] = converted(self, self.get(cell, wide), wide, root.dtype)
 
-    def _emit_initial(self, root: LoopValue, dtype: np.dtype[Any]) -> str:
+    def _started(self, root: LoopValue, dtype: np.dtype[Any]) -> str:
         """Return a variable with the initial value of a reduction."""
         cell = self.cell(dtype)
         self.set(cell, dtype, constant_of(root.name, dtype))
