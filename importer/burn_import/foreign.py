@@ -1,4 +1,4 @@
-"""Unsupported files and folders, and what the user can do with them instead."""
+"""Messages on unsupported files and folders, with remedies."""
 
 from difflib import get_close_matches
 from pathlib import Path
@@ -83,12 +83,12 @@ def kind_by_name(path: Path) -> Foreign | None:
 
 
 def object_remedy(kind: str) -> str:
-    """Return what to do with a pickled object of a class, by its package."""
+    """Return the remedy for a pickled object of a class, by its package."""
     return _PACKAGES.get(kind.partition(".")[0], "")
 
 
 def folder_remedy(folder: Path) -> str:
-    """Return what to do with a folder that was passed as a model."""
+    """Return the remedy for a folder that was passed as a model."""
     remedies = (text for name, text in _FOLDERS if (folder / name).is_file())
     return next(remedies, "Pass the model file in it.")
 

@@ -219,10 +219,10 @@ def _shorten(origin: str, width: int) -> str:
     if len(origin) <= width:
         return origin
     name, bracket, details = origin.rpartition(" (")
-    kept = width - len(bracket + details) - len("...")
-    if kept < _SHORTEST_NAME:
+    length = width - len(bracket + details) - len("...")
+    if length < _SHORTEST_NAME:
         return origin[: width - len("...")] + "..."
-    return name[:kept] + "..." + bracket + details
+    return name[:length] + "..." + bracket + details
 
 
 def check_module_path(module: Path) -> None:

@@ -59,8 +59,8 @@ class Draft:
 
     def with_attrs(self, *drop: str, **attrs: Any) -> Draft:
         """Return this draft with attributes set and those in ``drop`` removed."""
-        kept = {k: v for k, v in self.attrs.items() if k not in drop}
-        return replace(self, node=replace(self.node, attrs={**kept, **attrs}))
+        others = {k: v for k, v in self.attrs.items() if k not in drop}
+        return replace(self, node=replace(self.node, attrs={**others, **attrs}))
 
     def with_input(self, position: int, name: str | None) -> Draft:
         """Return this draft with an operand replaced or added."""

@@ -34,6 +34,8 @@ _LATER: dict[str, dict[type[Backend], str]] = {}
 #: How operands are cast under :func:`burn.nn.autocast`: to the lower precision, not at
 #: all (the primitive moves elements or selects among them), or to float32.
 CastPolicy = Literal["lower", "keep", "float32"]
+#: The reason of primitives that passes insert into plans.
+PLAN_ONLY = "only plans without gradients have it"
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,9 @@ class Primitive(Generic[P, R]):
 
     #: The values that the gradient rule reads; None if it may read all.
     reads: GradientReads | None = None
+    rule: Rule | None = None
+    #: Whether the rule takes None as the gradient of an unused result.
+    partial = False
 
     def __init__(
         self,
@@ -75,6 +80,7 @@ class Primitive(Generic[P, R]):
         autocast: CastPolicy = "float32",
         memory_bound: bool = False,
         gradient_of: "Primitive[..., Any] | None" = None,
+        no_gradient: str | None = None,
     ) -> None:
         self.name = kernel.__name__
         self.kernel = kernel
@@ -100,9 +106,8 @@ class Primitive(Generic[P, R]):
         #: the results, and the results.
         self.gradient_of = gradient_of
         self.device_kernels: dict[type[Backend], Callable[..., Any]] = {}
-        self.rule: Rule | None = None
-        self.partial = False
-        self.gradient_reason: str | None = None
+        #: Why the primitive has no gradient rule, None if it has one.
+        self.gradient_reason = no_gradient
         self.__doc__, self.__module__ = kernel.__doc__, kernel.__module__
         self.__name__ = self.name
         self.__wrapped__ = kernel
@@ -165,10 +170,6 @@ class Primitive(Generic[P, R]):
         """Declare a rule as :meth:`vjp`, and what it reads."""
         self.declare_reads(operands, results=results)
         return self.vjp
-
-    def no_gradient(self, reason: str) -> None:
-        """Declare that the primitive is not differentiable, and the reason."""
-        self.gradient_reason = reason
 
     def on(self, backend: type[Backend]) -> Callable[[Callable[..., Any]], Any]:
         """Register a kernel for a type of backend."""
@@ -268,8 +269,8 @@ def primitive(
     Positional arguments are tensors, or values that may come from tensors; keyword-only
     arguments are static. ``outputs=0`` declares a variable number of results (a tuple).
     ``facts`` are those of :class:`Primitive`: ``traceable``, ``removable``,
-    ``shaped_by``, ``infallible``, ``bound``, ``autocast``, ``memory_bound`` and
-    ``gradient_of``.
+    ``shaped_by``, ``infallible``, ``bound``, ``autocast``, ``memory_bound``,
+    ``gradient_of``, and ``no_gradient``, the reason why there is no gradient.
     """
 
     def declare(function: Callable[..., Any]) -> Primitive[..., Any]:
@@ -350,7 +351,7 @@ def primitives() -> dict[str, Primitive[..., Any]]:
         getattr(operations, name)  # imports the module that declares it
     for name, primitive in _PRIMITIVES.items():
         if primitive.rule is None and primitive.gradient_reason is None:
-            raise TypeError(f"{name} has neither @{name}.vjp nor {name}.no_gradient()")
+            raise TypeError(f"{name} has neither @{name}.vjp nor no_gradient=")
     return dict(_PRIMITIVES)
 
 

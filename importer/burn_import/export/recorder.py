@@ -88,7 +88,9 @@ class ExportRecorder(Recorder):
     def _composite(self, primitive: Any, args: Any, static: Any) -> Any:
         """Return the result of a composite, recorded as one step."""
         seen: list[RecordedValue] = []
-        plain = [map_structure(lambda arg: self._plain(arg, seen), a) for a in args]
+        plain = [
+            map_structure(lambda arg: self._device_argument(arg, seen), a) for a in args
+        ]
         if not seen:
             return primitive.kernel(*args, **static)
         with recording(self.device):
@@ -101,7 +103,7 @@ class ExportRecorder(Recorder):
         """Record a new step that computes ``result`` in slots of its own; return it."""
         several = isinstance(result, tuple)
         items = [self.new(item) for item in (result if several else (result,))]
-        slots = tuple(map_structure(_slot, arg) for arg in map(self._named, args))
+        slots = tuple(map_structure(_slot, arg) for arg in map(self._read_boxes, args))
         self.events.append(
             Step(
                 *(primitive, slots, static),

@@ -76,7 +76,7 @@ def update_onnx(
         UnreadableFile, UnsupportedModel, InvalidModel: of the original.
     """
     original, output = Path(original), Path(output)
-    keys = dict(_imported(original))  # says what is wrong with a damaged file
+    keys = dict(_imported(original))  # raises an error for a damaged file
     model = onnx.load(str(original))
     arrays = {name: _as_array(value) for name, value in weights.items()}
     report = Updated(output)

@@ -149,7 +149,7 @@ LAST = frozenset(
 #: (``fold_batch_norm`` prevents training).
 OPTIONAL_PASSES: tuple[Pass, ...] = (fold_batch_norm,)
 
-#: The most rounds over all passes; the models tested need no more.
+#: The maximum number of iterations over all passes; tested models need no more.
 ROUNDS = 3
 
 

@@ -24,8 +24,8 @@ def is_folded(graph: Graph, constant: str) -> bool:
     """Return whether PyTorch's exporter computed a constant by folding.
 
     The other arrays in its files have the author's keys, or are numbers in the code. In
-    files without keys nothing counts as folded, nor does what an operator defines as a
-    parameter.
+    files without keys nothing counts as folded, nor does an operand that is defined as
+    a parameter.
     """
     constants, name = graph.constants, original(graph, constant)
     if constant in constants.learned:

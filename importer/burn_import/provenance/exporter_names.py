@@ -153,7 +153,7 @@ def is_leftover(word: str) -> bool:
 def _operators() -> frozenset[str]:
     """Return all operators in snake case, and other generated names.
 
-    Operators registered by others are left out: names must not depend on what is
+    Operators registered by others are left out: names must not depend on other
     loaded.
     """
     ours = ("", "ai.onnx.ml", "com.microsoft", "burn")

@@ -38,7 +38,7 @@ _FIRST_OPSET, _NEW_OPSET = 13, 17
 #: Protobuf's limit; models of more are not one message.
 _LARGEST = 2**31 - 2**24
 _ONNX = ("", "ai.onnx")
-#: Layers that onnxruntime folds batch norms into, and what it calls the results.
+#: Layers that onnxruntime folds batch norms into, and its names of the results.
 _FOLDED = frozenset({"Conv", "Gemm"})
 _FOLDED_WEIGHT, _FOLDED_BIAS = "ConvBnFusion_W_", "ConvBnFusion_BN_B_"
 
@@ -291,23 +291,23 @@ def _in_new_opset(model: onnx.ModelProto) -> tuple[onnx.ModelProto, list[str]]:
 
 def _name_nodes(model: onnx.ModelProto) -> None:
     """Give nodes without a name of their own one: the operator and a number."""
-    taken = Counter(node.name for node in model.graph.node)
+    counts = Counter(node.name for node in model.graph.node)
     numbers: Counter[str] = Counter()
     for node in model.graph.node:
-        if node.name and taken[node.name] == 1:
+        if node.name and counts[node.name] == 1:
             continue
         name = node.name
-        while not name or taken[name]:
+        while not name or counts[name]:
             name = f"{node.op_type}_{numbers[node.op_type]}"
             numbers[node.op_type] += 1
-        taken[node.name] -= 1
+        counts[node.name] -= 1
         node.name = name
-        taken[name] += 1
+        counts[name] += 1
 
 
 def _restore_names(model: onnx.ModelProto) -> None:
     """Name weights with a folded batch norm as before, and biases after the weights."""
-    taken = {tensor.name for tensor in model.graph.initializer}
+    used = {tensor.name for tensor in model.graph.initializer}
     names: dict[str, str] = {}
     for node in model.graph.node:
         if node.op_type not in _FOLDED:
@@ -318,8 +318,8 @@ def _restore_names(model: onnx.ModelProto) -> None:
             stem = weight.removesuffix("weight") if weight.endswith("weight") else ""
             name = f"{stem}bias" if stem else node.input[2].removeprefix(_FOLDED_BIAS)
             pairs[node.input[2]] = name
-        names |= {old: new for old, new in pairs.items() if new not in taken}
-        taken.update(names.values())
+        names |= {old: new for old, new in pairs.items() if new not in used}
+        used.update(names.values())
     for tensor in model.graph.initializer:
         tensor.name = names.get(tensor.name, tensor.name)
     for inner in all_nodes(model.graph):
@@ -343,9 +343,9 @@ def _drop_unused_domains(model: onnx.ModelProto) -> None:
     """Remove the opsets of domains that no node is of; onnxruntime adds all it has."""
     used = {"", *(node.domain for node in all_nodes(model.graph))}
     used |= {node.domain for function in model.functions for node in function.node}
-    kept = [entry for entry in model.opset_import if entry.domain in used]
+    imports = [entry for entry in model.opset_import if entry.domain in used]
     del model.opset_import[:]
-    model.opset_import.extend(kept)
+    model.opset_import.extend(imports)
 
 
 @contextmanager

@@ -108,7 +108,7 @@ def _has_scores(array: Any) -> bool:
 def reference_results(
     model: onnx.ModelProto, samples: Sequence[Sample], path: Path
 ) -> Reference:
-    """Return what a float model, which is the file at ``path``, computes of samples.
+    """Return the results of a float model, the file at ``path``, for samples.
 
     Raises:
         InputsError: no engine accepts the samples.
@@ -197,7 +197,7 @@ def _written(
     *,
     force: bool,
 ) -> tuple[tuple[Path, ...], Run]:
-    """Write a quantized model; return the files, and what runs them.
+    """Write a quantized model; return the files, and the program that runs them.
 
     ``about`` is as for ``_of_origin``.
     """

@@ -1,7 +1,7 @@
 """Shared rewriting functions: rename values in one sweep, and rewrite bodies.
 
 A body is closed: its last inputs are the values that it captures, with the same names
-inside as outside. ``rename`` preserves this, since the names are what distinguishes the
+inside as outside. ``rename`` preserves this, since only the names distinguish the
 captured operands of a node from the others.
 """
 
@@ -124,21 +124,21 @@ def _with_captures(
 ) -> Node:
     """Return ``node`` with other captured operands, also in its bodies."""
     old, new = node.inputs[-count:], inputs[-count:]
-    kept = tuple(
+    captures = tuple(
         dict.fromkeys(n for n in new if n in values or n not in graph.constants)
     )
-    if kept == old and inputs == node.inputs:
+    if captures == old and inputs == node.inputs:
         return node
     names = {a: b for a, b in zip(old, new, strict=True) if a and b and a != b}
 
     def rewrite(body: Graph) -> Graph:
         own = body.inputs[: len(body.inputs) - count]
-        closed = (*own, *(name for name in kept if name is not None))
+        closed = (*own, *(name for name in captures if name is not None))
         types = {**body.types, **{b: body.types[a] for a, b in names.items()}}
         return _rename(replace(body, inputs=closed, types=types), names)
 
     node = _with_bodies(node, rewrite)
-    return replace(node, inputs=(*inputs[: len(inputs) - count], *kept))
+    return replace(node, inputs=(*inputs[: len(inputs) - count], *captures))
 
 
 def common_scope(*nodes: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -145,8 +145,12 @@ class _Writer:
         if not node.listed:
             self.texts.insert(0, self.text(self.top, self.fields(node), node))
             return
-        held = {int(name): self.module(child) for name, child in node.children.items()}
-        steps = [held.get(index, "nn.Identity()") for index in range(max(held) + 1)]
+        members = {
+            int(name): self.module(child) for name, child in node.children.items()
+        }
+        steps = [
+            members.get(index, "nn.Identity()") for index in range(max(members) + 1)
+        ]
         text = self.text(self.top, [], node)
         self.texts.insert(
             0, replace(text, base="nn.Sequential", steps=", ".join(steps))

@@ -208,8 +208,8 @@ class Library:
             members = definition.members
             if key in TAKEN:
                 original = own.by_name[definition.names[0]].members
-                taken = [m for m in original if m.name in TAKEN[key]]
-                members = (*taken, *members)
+                selected = [m for m in original if m.name in TAKEN[key]]
+                members = (*selected, *members)
             self._merged[key] = replace(definition, module=own.module, members=members)
         return self._merged[key]
 

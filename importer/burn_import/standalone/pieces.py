@@ -57,8 +57,10 @@ class Piece:
         nodes: list[ast.AST]
         if isinstance(node, ast.ClassDef):
             self.last = _header_end(node, file)
-            kept = [d for d in node.decorator_list if decorator_name(d) not in _DROPPED]
-            nodes = [*kept, *node.bases, *node.keywords]
+            decorators = [
+                d for d in node.decorator_list if decorator_name(d) not in _DROPPED
+            ]
+            nodes = [*decorators, *node.bases, *node.keywords]
         else:
             pruned = pruner.visit(copy.deepcopy(node))
             nodes = [pruned]
@@ -190,17 +192,17 @@ class _Pruner(ast.NodeTransformer):
             if truth is None or not isinstance(statement, ast.If):
                 result.append(statement)
                 continue
-            kept = statement.body if truth else statement.orelse
-            if not kept:
+            branch = statement.body if truth else statement.orelse
+            if not branch:
                 self.edits.append(Edit(_start(statement), _end(statement), ""))
                 continue
             after = statements[number + 1 :]
-            is_last = isinstance(kept[-1], ast.Return | ast.Raise)
+            is_last = isinstance(branch[-1], ast.Return | ast.Raise)
             end = _end(after[-1] if after and is_last else statement)
-            lines = "\n".join(map(ast.unparse, kept)).split("\n")
+            lines = "\n".join(map(ast.unparse, branch)).split("\n")
             text = f"\n{' ' * statement.col_offset}".join(lines)
             self.edits.append(Edit(_start(statement), end, text))
-            result += kept
+            result += branch
             if is_last:
                 break
         return result

@@ -73,9 +73,9 @@ class _Derivations:
 
     def add(self, node: Node) -> None:
         """Append ``node``, after the nodes that compute its operands."""
-        held = set(layer_constants(self.graph, node))
+        layer_weights = set(layer_constants(self.graph, node))
         inputs = tuple(
-            name if name is None or name in held else self.value(name, node)
+            name if name is None or name in layer_weights else self.value(name, node)
             for name in node.inputs
         )
         self.nodes.append(
@@ -105,11 +105,11 @@ class _Derivations:
             return name
         if not is_derived(self.graph, name):
             return name
-        derived = self.folded(name, reader) or self.viewed(name, reader)
+        derived = self.insert_folded(name, reader) or self.insert_view(name, reader)
         self.values[key] = derived or name
         return derived or name
 
-    def folded(self, name: str, reader: Node) -> str | None:
+    def insert_folded(self, name: str, reader: Node) -> str | None:
         """Insert the node that ``name`` was folded from; return its result."""
         recipe = self.graph.constants.recipes.get(name)
         if recipe is None:
@@ -120,7 +120,7 @@ class _Derivations:
         self.nodes.append(replace(node, inputs=inputs, outputs=outputs))
         return outputs[recipe.outputs.index(name)]
 
-    def viewed(self, name: str, reader: Node) -> str | None:
+    def insert_view(self, name: str, reader: Node) -> str | None:
         """Insert a view of the tensor that ``name`` derives from; return its result."""
         constants = self.graph.constants
         source = constants.source.get(name)

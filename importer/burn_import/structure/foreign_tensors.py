@@ -53,10 +53,10 @@ class _HandingDown:
     def nodes(self, node: Node) -> Iterator[Node]:
         """Yield ``node``, after nodes that pass it the tensors of other modules."""
         scope = clean(self.again.get(node.scope, node.scope))
-        held = set(layer_constants(self.graph, node))
+        weights = set(layer_constants(self.graph, node))
         inputs = list(node.inputs)
         for position, name in enumerate(inputs):
-            if name is None or name in held or name not in self.graph.constants:
+            if name is None or name in weights or name not in self.graph.constants:
                 continue
             home = home_of(self.graph, name)
             if home is None or not scope or is_within(home, scope):

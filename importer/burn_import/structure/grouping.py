@@ -146,13 +146,13 @@ class Invocations:
         if name is None:
             return name
         if name in self.graph.constants:
-            return self._stored(name)
+            return self._constant_key(name)
         if name in inside:
             return inside[name]
         number = outside.setdefault(name, len(outside))
         return "outside", number, self._type(name)
 
-    def _stored(self, name: str) -> Hashable:
+    def _constant_key(self, name: str) -> Hashable:
         """Return the contents of a small array that is no parameter, else its name."""
         array = self.graph.constants[name]
         is_named = array.size > KNOWN_LIMIT or array.dtype == object

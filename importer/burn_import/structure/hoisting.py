@@ -50,8 +50,8 @@ def with_input_extents(graph: Graph) -> Graph:
     """Return ``graph`` with the symbols of its inputs read from the inputs.
 
     Exporters read the length of a sequence from whatever they have, such as the keys of
-    the first layer; what follows from it, such as a relative position bias, could then
-    not leave the layer.
+    the first layer; values that depend on it, such as a relative position bias, could
+    then not leave the layer.
     """
     sources = _symbol_sources(graph)
     nodes: list[Node] = []

@@ -67,9 +67,9 @@ class _Literals:
 
     def add(self, node: Node) -> None:
         """Append ``node``, after the nodes that compute its operands."""
-        held = set(layer_constants(self.graph, node))
+        weights = set(layer_constants(self.graph, node))
         inputs = tuple(
-            name if name is None or name in held else self.operand(name, at, node)
+            name if name is None or name in weights else self.operand(name, at, node)
             for at, name in enumerate(node.inputs)
         )
         same = inputs == node.inputs

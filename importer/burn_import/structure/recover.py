@@ -250,7 +250,7 @@ class _Recovery:
             self.relative(group.nodes, group.key),
             sequence,
             bool(exporter_name),
-            kept=self.kept(group, modules),
+            kept=self.layers_run_outside(group, modules),
             function=function,
             is_quantizer=is_quantizer,
         )
@@ -262,7 +262,7 @@ class _Recovery:
             return QUANTIZER
         return camel(exporter_name, "Part") if exporter_name else class_name(path)
 
-    def kept(self, group: Group, modules: set[Path]) -> dict[Path, Layer]:
+    def layers_run_outside(self, group: Group, modules: set[Path]) -> dict[Path, Layer]:
         """Return the layers of this module that run outside of it."""
         layers = {}
         key = group.key or ()

@@ -28,7 +28,7 @@ from burn_ir.graph import Graph, Node
 FEWEST_LAYERS = 2
 #: Names of a convolution and its norm in a module of their own.
 NORMALIZED = ("conv", "norm")
-#: The fewest such modules: with fewer, their class is longer than what it replaces.
+#: The fewest such modules: with fewer, their class is longer than the replaced code.
 FEWEST_NORMALIZED = 8
 #: Maximum number of distances that are tried, the most frequent first.
 MOST_DISTANCES = 16
@@ -58,30 +58,32 @@ def with_blocks(graph: Graph, node_paths: Places) -> Places:
     if not run.is_flat() or not (is_nameless or run.has_numbered_names()):
         return node_paths
     layers, scopes = dict(node_paths.layers), dict(node_paths.scopes)
-    for number, repeat in enumerate(run.chosen(), 1):
+    for number, repeat in enumerate(run.select_blocks(), 1):
         name = "blocks" if number == 1 else f"blocks_{number}"
         blocks = run.blocks(repeat)
         names = run.layer_names(blocks)
         for block, nodes in enumerate(blocks):
             scope = (name, str(block))
             scopes.update((id(node), scope) for node in nodes)
-            held = [node for node in nodes if id(node) in layers]
+            layer_nodes = [node for node in nodes if id(node) in layers]
             paths = [(*scope, layer_name) for layer_name in names]
-            layers.update(zip(map(id, held), paths, strict=True))
+            layers.update(zip(map(id, layer_nodes), paths, strict=True))
     rest = [node for node in graph.nodes if not scopes[id(node)]]
-    for path, chain in run.normalized(rest).items():
+    for path, chain in run.normalized_convolutions(rest).items():
         scopes.update((id(node), path) for node in chain)
         for node, name in zip(chain, NORMALIZED, strict=False):
             layers[id(node)] = (*path, name)
     rest = [node for node in rest if not scopes[id(node)]]
     if is_nameless:
-        held = [node for node in rest if id(node) in layers]
-        names = _numbered([run.nouns.noun(node) for node in held])
-        layers.update((id(n), (name,)) for n, name in zip(held, names, strict=True))
+        layer_nodes = [node for node in rest if id(node) in layers]
+        names = _number_repeated([run.nouns.noun(node) for node in layer_nodes])
+        layers.update(
+            (id(n), (name,)) for n, name in zip(layer_nodes, names, strict=True)
+        )
     return Places(layers, scopes)
 
 
-def _numbered(names: Sequence[str]) -> list[str]:
+def _number_repeated(names: Sequence[str]) -> list[str]:
     """Return ``names``, numbered from the second layer of a name on."""
     numbers: Counter[str] = Counter()
     unique = []
@@ -122,7 +124,7 @@ class _Stretch:
     #: instead.
     given: dict[str, str] = field(default_factory=dict)
 
-    def alike(self, position: int, one: str, other: str) -> bool:
+    def do_correspond(self, position: int, one: str, other: str) -> bool:
         """Return whether two operands of a node and its counterpart correspond."""
         here, there = self.maker.get(one, -1), self.maker.get(other, -1)
         if there < 0:  # both are stored: their kinds are compared
@@ -147,9 +149,9 @@ class _Repeats:
             if name is not None
         }
         self.keys = [self.key(node) for node in self.nodes]
-        held = (id(node) in node_paths.layers for node in self.nodes)
+        are_layers = (id(node) in node_paths.layers for node in self.nodes)
         #: Number of layers before each position.
-        self.layers = [0, *accumulate(map(int, held))]
+        self.layers = [0, *accumulate(map(int, are_layers))]
         self.crossing = self._live_counts()
 
     def is_flat(self) -> bool:
@@ -195,9 +197,9 @@ class _Repeats:
         for nodes in zip(*rows, strict=True):
             words = {re.sub(r"_\d+(?=_|$)", "", layers[id(n)][0]) for n in nodes}
             names.append(words.pop() if len(words) == 1 else self.nouns.noun(nodes[0]))
-        return _numbered(names)
+        return _number_repeated(names)
 
-    def normalized(self, nodes: Sequence[Node]) -> dict[Path, list[Node]]:
+    def normalized_convolutions(self, nodes: Sequence[Node]) -> dict[Path, list[Node]]:
         """Return the convolutions with a norm and a function, by their module's path.
 
         Only layers without an author's name are joined.
@@ -229,7 +231,7 @@ class _Repeats:
         inputs = tuple(self.kind(name, layer) for name in node.inputs)
         return op_key(node.op), inputs, tuple(n is None for n in node.outputs)
 
-    def kind(self, name: str | None, held: bool) -> Hashable:
+    def kind(self, name: str | None, is_of_layer: bool) -> Hashable:
         """Return the emitted contents of a constant, else whether it is missing.
 
         The first block may read an input of the graph where others read a value.
@@ -237,19 +239,19 @@ class _Repeats:
         if name is None or name in self.maker:
             return name is None
         if name in self.graph.constants:
-            return kind_of_constant(self.graph, name, held)
+            return kind_of_constant(self.graph, name, is_of_layer)
         contents = self.graph.types[name].known
         if contents is None:
             return False
         return contents.shape, str(contents.ravel().tolist())
 
-    def chosen(self) -> list[Repeat]:
+    def select_blocks(self) -> list[Repeat]:
         """Return non-overlapping blocks in order, preferring those with most nodes."""
         candidates = [
             repeat
             for distance in self.distances()
             for stretch in self.stretches(distance)
-            for repeat in self.best(*stretch, distance)
+            for repeat in self.cut_blocks(*stretch, distance)
         ]
         candidates.sort(key=lambda one: (one.start - one.stop, one.length, one.start))
         covered = bytearray(len(self.nodes))
@@ -285,26 +287,26 @@ class _Repeats:
         stretch = _Stretch(self.maker, distance)
         last = len(self.nodes) - distance
         for position in range(last + 1):
-            fits = position < last and self.equal(position, stretch)
+            fits = position < last and self.extends_stretch(position, stretch)
             if not fits:
                 if stretch.stop - stretch.start >= distance:
                     yield stretch.start, stretch.stop
                 stretch = _Stretch(self.maker, distance, position, position)
-                fits = position < last and self.equal(position, stretch)
+                fits = position < last and self.extends_stretch(position, stretch)
             stretch.stop = position + 1 if fits else stretch.stop
 
-    def equal(self, position: int, stretch: _Stretch) -> bool:
+    def extends_stretch(self, position: int, stretch: _Stretch) -> bool:
         """Return whether a node extends ``stretch``."""
         other = position + stretch.distance
         if stretch.stop != position or self.keys[position] != self.keys[other]:
             return False
         one, two = self.nodes[position].inputs, self.nodes[other].inputs
         return all(
-            a == b or a is None or b is None or stretch.alike(position, a, b)
+            a == b or a is None or b is None or stretch.do_correspond(position, a, b)
             for a, b in zip(one, two, strict=True)
         )
 
-    def best(self, start: int, stop: int, distance: int) -> Iterator[Repeat]:
+    def cut_blocks(self, start: int, stop: int, distance: int) -> Iterator[Repeat]:
         """Yield the blocks of a stretch, cut where the fewest values cross.
 
         Of equal cuts, the first that is before a layer is taken: an activation ends

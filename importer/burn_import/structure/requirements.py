@@ -1,4 +1,4 @@
-"""Notes on what a generated module needs in addition to ``burn``, or leaves out."""
+"""Notes on extras that a generated module needs, and on omissions."""
 
 from __future__ import annotations
 

@@ -108,7 +108,7 @@ class _Sharing:
 
 def signature(part: ModuleNode) -> Hashable:
     """Return a key that is equal for modules with equal code up to value names."""
-    return _Signature(part).whole()
+    return _Signature(part).key()
 
 
 class _Signature:
@@ -125,13 +125,13 @@ class _Signature:
                 if isinstance(dim, Poly) and dim not in self.extents.locals:
                     self.extents.locals[dim] = f"d{len(self.extents.locals)}"
 
-    def whole(self) -> Hashable:
+    def key(self) -> Hashable:
         inputs = tuple((self.number(n), self.shape(n)) for n in self.part.inputs)
         items = tuple(self.item(item) for item in self.part.items)
         outputs = tuple(self.number(name) for name in self.part.outputs)
         states = tuple(map(self.state, self.part.states))
-        held = tuple((self.attribute(n), p) for n, p in self.part.held.items())
-        return inputs, items, outputs, states, held, repr(self.part.kept)
+        attributes = tuple((self.attribute(n), p) for n, p in self.part.held.items())
+        return inputs, items, outputs, states, attributes, repr(self.part.kept)
 
     def state(self, state: State) -> Hashable:
         """Return the key of a state with its attribute."""
@@ -218,9 +218,9 @@ def _inner_paths(node: Node, part: ModuleNode) -> Hashable:
     )
 
 
-def kind_of_constant(graph: Graph, name: str, held: bool) -> Hashable:
+def kind_of_constant(graph: Graph, name: str, is_of_layer: bool) -> Hashable:
     """Return the key of a stored array; its type only if a layer holds it."""
-    return _kind(graph.constants[name]) if held else _constant(graph, name)
+    return _kind(graph.constants[name]) if is_of_layer else _constant(graph, name)
 
 
 def op_key(op: Op) -> Hashable:

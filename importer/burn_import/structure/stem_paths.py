@@ -19,7 +19,7 @@ _ANY_ARRAY = frozenset(
 _AFTER_NUMBER = re.compile(r"(?<=\d)_(?=[A-Za-z])")
 #: The fewest layers of a prefix that is a module, which another prefix repeats.
 _FEWEST_LAYERS = 2
-#: The most segments and numbers of a name that are looked at.
+#: The most segments and numbers of a name that are considered.
 _MOST_SEGMENTS, _MOST_NUMBERS = 16, 8
 
 Segments = tuple[str, ...]
@@ -51,7 +51,7 @@ def _segments(stem: str) -> Segments:
 
 
 def _without_layers(path: Segments, layers: set[Segments]) -> Segments:
-    """Return ``path`` with the name of a layer joined to what follows it."""
+    """Return ``path`` with the name of a layer joined to the following segments."""
     for length in range(1, len(path)):
         if path[:length] in layers:
             return (*path[: length - 1], "_".join(path[length - 1 :]))
@@ -83,10 +83,10 @@ def _split_numbered(paths: Sequence[Segments]) -> list[Segments]:
     prefixes = {
         prefix for one in _prefixes(paths).values() for prefix in _repeated(one)
     }
-    return [_split(path, prefixes) for path in paths]
+    return [_split_prefix(path, prefixes) for path in paths]
 
 
-def _split(path: Segments, prefixes: set[Segments]) -> Segments:
+def _split_prefix(path: Segments, prefixes: set[Segments]) -> Segments:
     """Return ``path`` with the longest of ``prefixes`` as a module."""
     for prefix, rest in reversed(list(_splits(path))):
         if prefix in prefixes:

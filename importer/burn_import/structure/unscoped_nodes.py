@@ -164,8 +164,8 @@ class UnscopedNodes:
 def with_affine_scopes(graph: Graph, scopes: Mapping[int, Path]) -> dict[int, Path]:
     """Return ``scopes`` with a module for a product and a sum with trained numbers.
 
-    PaddlePaddle names both after their layer: ``lab_3.w_0`` scales what ``lab_3.w_1``
-    is added to.
+    PaddlePaddle names both after their layer: ``lab_3.w_0`` scales the value that
+    ``lab_3.w_1`` is added to.
     """
     scopes, counts = dict(scopes), Counter[Path]()
     outputs = set(graph.outputs)

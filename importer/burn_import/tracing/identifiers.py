@@ -193,7 +193,7 @@ def words_literal(words: Sequence[str]) -> str:
 
 
 def _separator(words: Sequence[str]) -> str | None:
-    """Return what ``str.split`` takes apart the joined words at; "" for whitespace."""
+    """Return the separator of ``str.split`` for the joined words; "" for whitespace."""
     if all(word and not any(map(str.isspace, word)) for word in words):
         return ""
     return next((s for s in SEPARATORS if not any(s in word for word in words)), None)

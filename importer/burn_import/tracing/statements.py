@@ -112,7 +112,7 @@ def drop_dead(block: Block, sources: Sources) -> None:
     too.
     """
     live = set(symbols_in(block.results)) | set(sources(block.results))
-    kept: list[Statement] = []
+    live_statements: list[Statement] = []
     for statement in reversed(block.statements):
         kept_anyway = isinstance(statement, ModuleCall) and statement.kept
         if not live.intersection(statement.targets) and not kept_anyway:
@@ -127,8 +127,8 @@ def drop_dead(block: Block, sources: Sources) -> None:
             drop_dead(statement.body, sources)
         live.update(reads(statement))
         live.update(sources(_all_operands(statement)))
-        kept.append(statement)
-    block.statements = kept[::-1]
+        live_statements.append(statement)
+    block.statements = live_statements[::-1]
 
 
 def live_symbols(block: Block, sources: Sources) -> set[Symbol]:
@@ -161,9 +161,9 @@ def _drop_dead_rows(loop: Repetition, live: set[Symbol]) -> None:
 def _drop_dead_state(loop: Repetition, live: set[Symbol]) -> None:
     """Drop carried values that are read only for their own next value."""
     count = len(loop.state)
-    kept = {i for i in range(count) if loop.targets[i] in live}
-    kept |= {0} if loop.check == "before" else set()
-    wanted = {*kept, *range(count, len(loop.body.results))}
+    positions = {i for i in range(count) if loop.targets[i] in live}
+    positions |= {0} if loop.check == "before" else set()
+    wanted = {*positions, *range(count, len(loop.body.results))}
     while True:
         read = _dependencies(loop.body, [loop.body.results[i] for i in sorted(wanted)])
         more = {i for i in range(count) if loop.state[i] in read} - wanted

@@ -1,6 +1,6 @@
 """User-requested changes of a model: input shapes, subgraphs, and dtype.
 
-Unlike the passes, these change what the model computes, so none runs by default.
+Unlike passes, transforms change the results of the model, so none runs by default.
 
 =================  ========================================================
 ``shapes.py``      the extents of inputs, fixed or named

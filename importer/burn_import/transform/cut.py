@@ -92,16 +92,16 @@ def _needed_nodes(graph: RawGraph, names: set[str]) -> tuple[RawNode, ...]:
     """Return the nodes that ``names`` depend on; nodes may be in any order."""
     producers = {out: node for node in graph.nodes for out in node.outputs if out}
     pending, seen = list(names), set(names)
-    kept: set[int] = set()
+    needed: set[int] = set()
     while pending:
         node = producers.get(pending.pop())
-        if node is None or id(node) in kept:
+        if node is None or id(node) in needed:
             continue
-        kept.add(id(node))
+        needed.add(id(node))
         reads = set(_read_names(node)) - seen
         seen |= reads
         pending += reads
-    return tuple(node for node in graph.nodes if id(node) in kept)
+    return tuple(node for node in graph.nodes if id(node) in needed)
 
 
 def _read_names(node: RawNode) -> Iterator[str]:
@@ -191,16 +191,16 @@ class _Cutting:
     def nodes(self) -> tuple[list[Node], set[str]]:
         """Return the nodes, and all names that they and the outputs read."""
         needed = set(self.graph.outputs)
-        kept: list[Node] = []
+        replacements: list[Node] = []
         for node in reversed(self.graph.nodes):
             wanted = [n for n in node.outputs if n in needed and n not in self.inputs]
             if not wanted:
                 continue
             for replacement in reversed(self.replacements(node, wanted)):
-                kept.append(replacement)
+                replacements.append(replacement)
                 needed.update(name for name in replacement.inputs if name is not None)
-        kept.reverse()
-        return kept, needed
+        replacements.reverse()
+        return replacements, needed
 
     def replacements(self, node: Node, wanted: Iterable[str]) -> list[Node]:
         """Return ``node``, or nodes that read its extents from the new inputs."""

@@ -122,9 +122,9 @@ def verify(
 def _results_of_file(
     path: Path, given: Mapping[str, Any], engine: str
 ) -> tuple[list[Any], str]:
-    """Return what another engine computes, and its name.
+    """Return the results of another engine, and its name.
 
-    If it refuses, what the importer finds wrong with the file is raised first.
+    If it refuses the file, the importer's error is raised first.
     """
     from burn_import.loading import load
 

@@ -106,10 +106,10 @@ class BatchNormalization(Op, onnx="BatchNormalization", versions=(1, 6, 7, 9, 14
             out = centered / ops.sqrt(spread + self.epsilon) * scale + bias
         else:
             out, now, spread = ops.batch_norm_train(x, scale, bias, **options)
-        kept = self.momentum
+        momentum = self.momentum
         averages = (
-            mean * kept + now.cast(mean.dtype) * (1.0 - kept),
-            var * kept + spread.cast(var.dtype) * (1.0 - kept),
+            mean * momentum + now.cast(mean.dtype) * (1.0 - momentum),
+            var * momentum + spread.cast(var.dtype) * (1.0 - momentum),
         )
         saved = (now.cast(x.dtype), spread.cast(x.dtype)) if self.results > 3 else ()
         return (out, *averages, *saved)[: self.results]

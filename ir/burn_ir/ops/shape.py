@@ -186,8 +186,8 @@ class Squeeze(Op, onnx="Squeeze", versions=(1, 11, 13, 21, 23, 24, 25)):
         for axis in gone:
             if isinstance(data.dims[axis], int) and data.dims[axis] != 1:
                 raise InvalidOperand(f"expected extent 1 on axis {axis} of {data.name}")
-        kept = [d for axis, d in enumerate(data.dims) if axis not in gone]
-        return data.with_shape(kept)
+        others = [d for axis, d in enumerate(data.dims) if axis not in gone]
+        return data.with_shape(others)
 
     def lower(self, data: Value, axes: Value = None) -> Value:
         if axes is None:

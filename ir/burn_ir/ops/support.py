@@ -216,9 +216,9 @@ def with_open_size(target: Sequence[Dim], extents: Sequence[Dim]) -> list[Dim]:
             result[axis] = -1
             return result
     pairs = zip(target, extents, strict=False)
-    kept = [a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
-    numbers = [axis for axis, extent in enumerate(kept) if isinstance(extent, int)]
-    if len(target) > 2 and numbers and (numbers[-1] or kept[0] != 1):
+    leading = [a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+    numbers = [axis for axis, extent in enumerate(leading) if isinstance(extent, int)]
+    if len(target) > 2 and numbers and (numbers[-1] or leading[0] != 1):
         result[numbers[-1]] = -1
         return result
     joined = _joined_axis(target, extents)

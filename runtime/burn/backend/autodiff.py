@@ -153,11 +153,11 @@ class Autodiff(Backend):
             return BalancedCallNode(
                 primitive, tuple(sources), tuple(operands), static, result
             )
-        reads, kept = primitive.reads, tuple(operands)
+        reads, saved = primitive.reads, tuple(operands)
         if reads is not None:
-            kept = kept_operands(reads, sources, operands)
+            saved = kept_operands(reads, sources, operands)
             result = kept_results(reads, result)
-        return CallNode(primitive, tuple(sources), kept, static, result)
+        return CallNode(primitive, tuple(sources), saved, static, result)
 
     def _peel(self, arg: Any) -> tuple[Any, Any]:
         """Return ``arg`` without this backend's layer, and its node on the tape."""

@@ -24,8 +24,8 @@ class BalancedCallNode(CallNode):
         static: dict[str, Any],
         result: Any,
     ) -> None:
-        kept = tuple(map(_without_recomputable, inner, sources))
-        super().__init__(primitive, sources, kept, static, result)
+        saved = tuple(map(_without_recomputable, inner, sources))
+        super().__init__(primitive, sources, saved, static, result)
         self._count = len(result) if type(result) is tuple else 1
         self.release()
 
@@ -36,7 +36,7 @@ class BalancedCallNode(CallNode):
     def values(self) -> tuple[Any, tuple[Any, ...]]:
         calls = [self] if self.result is None else list(_recomputed_operands(self))
         _recompute(calls)
-        return self.result, _filled(self.inner)
+        return self.result, _fill(self.inner)
 
     def release(self) -> None:
         if self.primitive.memory_bound:
@@ -69,7 +69,7 @@ def _recompute(calls: list[BalancedCallNode]) -> None:
             missing.add(call)
             stack.extend(_recomputed_operands(call))
     for call in sorted(missing, key=lambda call: call.order):
-        call.result = call.primitive(*_filled(call.inner), **call.static)
+        call.result = call.primitive(*_fill(call.inner), **call.static)
 
 
 def _recomputed_operands(call: BalancedCallNode) -> Iterator[BalancedCallNode]:
@@ -83,7 +83,7 @@ def _recomputed_operands(call: BalancedCallNode) -> Iterator[BalancedCallNode]:
             yield source
 
 
-def _filled(operands: tuple[Any, ...]) -> tuple[Any, ...]:
+def _fill(operands: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return operands with results in the place of nodes."""
 
     def value_of(leaf: Any) -> Any:

@@ -50,7 +50,7 @@ class Backend(ABC):
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Backend":
-        return self  # a device is no part of what is copied
+        return self  # a device is not copied with its tensors
 
     @property
     def inner(self) -> "Backend":

@@ -128,7 +128,7 @@ def kernel_cache() -> DiskCache:
 def set_kernel_cache(folder: str | os.PathLike[str] | None) -> None:
     """Keep compiled kernels and results of tuning in ``folder``; None keeps no files.
 
-    It applies to what this process compiles and tunes afterwards. Without a call the
+    It applies to later compilations and tuning of this process. Without a call the
     folder is that of :func:`default_folder`.
     """
     global _current

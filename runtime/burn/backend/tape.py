@@ -45,17 +45,17 @@ def kept_operands(
         for position, source in enumerate(sources):
             if source is not None:
                 needed += reads.operands.get(position, ())
-    kept = list(operands)
+    saved = list(operands)
     for position, value in enumerate(operands):
         kind = type(value)
         if kind is Tensor:  # as in _without_values, a call of which takes as long
             data = value.data
             dtype = data.dtype
             if position not in needed and dtype in FLOAT_SET:
-                kept[position] = TensorSpec(data.shape, dtype)
+                saved[position] = TensorSpec(data.shape, dtype)
         elif (kind is list or kind is tuple) and position not in needed:
-            kept[position] = kind(map(_without_values, value))
-    return tuple(kept)
+            saved[position] = kind(map(_without_values, value))
+    return tuple(saved)
 
 
 def _without_values(value: Any) -> Any:
@@ -103,7 +103,7 @@ class Node:
         yield from ()
 
     def release(self) -> None:
-        """Drop what was computed again for a backward pass that is over here."""
+        """Drop values that were recomputed for a backward pass that ends here."""
 
     def consume(self) -> None:
         """Drop all values after the only backward pass; another one is an error."""

@@ -18,7 +18,7 @@ from burn.primitive import RECORDER, primitive
 from burn.tensor import Tensor, innermost
 
 
-@primitive(autocast="keep")
+@primitive(autocast="keep", no_gradient="it hands gradients to other processes")
 def put_into_bucket(vector: Any, *, bucket: Bucket) -> Any:
     """Put a vector [N] into a bucket of a communicator; the result [1] is a dummy.
 
@@ -26,9 +26,6 @@ def put_into_bucket(vector: Any, *, bucket: Bucket) -> Any:
     otherwise make more collective calls than the others.
     """
     return bucket.put(vector, is_final=RECORDER.get() is None)
-
-
-put_into_bucket.no_gradient("it hands gradients to other processes")
 
 
 class Reducer:

@@ -7,50 +7,43 @@ from burn.ops.support import Array, pair
 from burn.primitive import primitive
 
 
-@primitive
+@primitive(no_gradient="integers have no gradient")
 def bitwise_not(x: Array) -> Array:
     """Return ``~x``."""
     return np.bitwise_not(x)
 
 
-@primitive
+@primitive(no_gradient="integers have no gradient")
 def bitwise_and(x: Array, y: Array) -> Array:
     """Return ``x & y``."""
     return np.bitwise_and(*pair(x, y))
 
 
-@primitive
+@primitive(no_gradient="integers have no gradient")
 def bitwise_or(x: Array, y: Array) -> Array:
     """Return ``x | y``."""
     return np.bitwise_or(*pair(x, y))
 
 
-@primitive
+@primitive(no_gradient="integers have no gradient")
 def bitwise_xor(x: Array, y: Array) -> Array:
     """Return ``x ^ y``."""
     return np.bitwise_xor(*pair(x, y))
 
 
-@primitive
+@primitive(no_gradient="integers have no gradient")
 def bitwise_left_shift(x: Array, y: Array) -> Array:
     """Return ``x << y``; 0 if ``y`` is at least the number of bits."""
     return np.left_shift(*pair(x, y))
 
 
-@primitive
+@primitive(no_gradient="integers have no gradient")
 def bitwise_right_shift(x: Array, y: Array) -> Array:
     """Return ``x >> y``, with the sign extended."""
     return np.right_shift(*pair(x, y))
 
 
-@primitive
+@primitive(no_gradient="bits have no gradient")
 def bitcast(x: Array, *, dtype: DType) -> Array:
     """Return the bits of ``x`` reinterpreted as ``dtype``, of the same size."""
     return x.view(dtype)
-
-
-bitcast.no_gradient("bits have no gradient")
-for _bits in (bitwise_not, bitwise_and, bitwise_or, bitwise_xor):
-    _bits.no_gradient("integers have no gradient")
-for _shift in (bitwise_left_shift, bitwise_right_shift):
-    _shift.no_gradient("integers have no gradient")

@@ -116,12 +116,12 @@ class _Work:
             return x.value
         return self.apply(reshape, (x.value, shape), shape)
 
-    def summed(self, x: _Named, kept: str) -> _Named:
+    def summed(self, x: _Named, names_left: str) -> _Named:
         """Return ``x`` summed over the axes that are not in ``kept``."""
-        names = "".join(name for name in x.names if name in kept)
+        names = "".join(name for name in x.names if name in names_left)
         if names == x.names:
             return x
-        axes = tuple(i for i, name in enumerate(x.names) if name not in kept)
+        axes = tuple(i for i, name in enumerate(x.names) if name not in names_left)
         total = self.apply(sum_, (x.value, axes), self.shape(*names), keepdims=False)
         return _Named(total, names)
 

@@ -123,7 +123,7 @@ def _common(operands: tuple[Any, ...]) -> DType:
     return kind
 
 
-@primitive
+@primitive(no_gradient="a constant")
 def eye(
     rows: Any, columns: Any = None, k: Any = 0, *, dtype: DType = dtypes.float32
 ) -> Array:
@@ -133,13 +133,7 @@ def eye(
     return np.eye(n, m, integers(k)[0], dtype=dtype)
 
 
-eye.no_gradient("a constant")
-
-
-@primitive(host=True)
+@primitive(host=True, no_gradient="it is made of constants")
 def array(values: Any, *, dtype: DType = dtypes.int64) -> Array:
     """Return nested lists of numbers as a host tensor."""
     return np.asarray(values, dtype)
-
-
-array.no_gradient("it is made of constants")

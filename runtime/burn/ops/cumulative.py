@@ -32,14 +32,14 @@ def _products_of_others(x: Any, axis: Axes) -> Any:
     Computed from prefix and suffix products, since division fails at zero.
     """
     axes = axes_of(axis, x.ndim)
-    kept = tuple(a for a in range(x.ndim) if a not in axes)
-    order = (*kept, *axes)
+    others = tuple(a for a in range(x.ndim) if a not in axes)
+    order = (*others, *axes)
     turned = permute(x, order)
     extents = turned.shape
     count = 1
     for a in axes:
         count *= x.shape[a]
-    rows = reshape(turned, (*(x.shape[a] for a in kept), count))
+    rows = reshape(turned, (*(x.shape[a] for a in others), count))
     before = cumprod(rows, -1, exclusive=True)
     after = cumprod(rows, -1, exclusive=True, reverse=True)
     inverse = tuple(order.index(a) for a in range(x.ndim))

@@ -10,13 +10,13 @@ from burn.ops.fused_attention import scaled_attention
 from burn.ops.layer_norm import layer_norm, rms_norm
 from burn.ops.matmul import linear
 from burn.ops.support import Array, accumulate
-from burn.primitive import primitive
+from burn.primitive import PLAN_ONLY, primitive
 
 #: The kind of norm over the last axis; empty for none.
 Norm = Literal["", "layer", "rms"]
 
 
-@primitive(outputs=2, removable=True)
+@primitive(outputs=2, removable=True, no_gradient=PLAN_ONLY)
 def cached_attention(
     query: Array,
     key: Array,
@@ -59,7 +59,7 @@ def _rotated(x: Array, cos: Array, sin: Array) -> Array:
     return np.concatenate(parts, axis=-1).astype(x.dtype, copy=False)
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient=PLAN_ONLY)
 def row_linear(
     x: Array,
     weight: Array,
@@ -86,7 +86,3 @@ def row_linear(
     if gate is not None:
         out = activation.silu.kernel(linear.kernel(x, gate)) * out
     return apply_after(out, residual, after)
-
-
-for _made in (cached_attention, row_linear):
-    _made.no_gradient("plans without gradients alone are made of it")

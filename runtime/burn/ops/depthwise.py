@@ -57,8 +57,8 @@ def depthwise_into(
         out = out.reshape(*out.shape[:-2], -1, width)
     view, out = view[key], out[key]
     *outer, channel = range(view.ndim)
-    kept, within = outer[: out.ndim - 1], outer[out.ndim - 1 :]
-    operands = (view, [*outer, channel], taps, [*within, channel], [*kept, channel])
+    leading, within = outer[: out.ndim - 1], outer[out.ndim - 1 :]
+    operands = (view, [*outer, channel], taps, [*within, channel], [*leading, channel])
     return partial(np.einsum, *operands, out=out)
 
 

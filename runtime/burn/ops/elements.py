@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from burn.ops.support import Array, namespace
-from burn.primitive import Primitive, primitive
+from burn.primitive import PLAN_ONLY, Primitive, primitive
 
 #: The names of a cast and a selection, which are not NumPy functions.
 COPY, SELECT = "copy", "select"
@@ -48,13 +48,10 @@ class Element:
 Expression: TypeAlias = Operand | Element | bool | int | float
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient=PLAN_ONLY)
 def elements(x: Array, *others: Array, element: Element) -> Array:
     """Return ``element`` of the operands, which are broadcast."""
     return evaluated(element, (x, *others))
-
-
-elements.no_gradient("plans without gradients alone are made of it")
 
 
 def evaluated(expression: Expression, arrays: tuple[Array, ...]) -> Array:
@@ -63,19 +60,19 @@ def evaluated(expression: Expression, arrays: tuple[Array, ...]) -> Array:
         return arrays[expression.number]
     if not isinstance(expression, Element):
         return expression
-    taken = [
+    values = [
         _taken(evaluated(operand, arrays), dtype)
         for operand, dtype in zip(expression.operands, expression.types, strict=True)
     ]
     name = expression.name
     if isinstance(name, Primitive):
-        return name.kernel(*taken, **dict(expression.numbers))
+        return name.kernel(*values, **dict(expression.numbers))
     xp = namespace(arrays[0])
     if name == COPY:
-        return taken[0].astype(expression.dtype, copy=False)
+        return values[0].astype(expression.dtype, copy=False)
     if name == SELECT:
-        return xp.where(*taken)
-    return getattr(np, name)(*taken)
+        return xp.where(*values)
+    return getattr(np, name)(*values)
 
 
 def _taken(value: Any, dtype: Any) -> Any:

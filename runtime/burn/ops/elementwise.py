@@ -73,16 +73,13 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 div.declare_reads({0: (1,), 1: (1,)}, results=(0,))
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, no_gradient="piecewise constant")
 def floor_div(x: Array, y: Array) -> Array:
     """Return the quotient rounded towards minus infinity."""
     return np.floor_divide(*numeric(x, y))
 
 
-floor_div.no_gradient("piecewise constant")
-
-
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, no_gradient="integers have no gradient")
 def trunc_div(x: Array, y: Array) -> Array:
     """Return the quotient of integers rounded towards zero."""
     x, y = numeric(x, y)
@@ -92,9 +89,6 @@ def trunc_div(x: Array, y: Array) -> Array:
     # NumPy returns scalars, not arrays, for operands of rank 0.
     inexact = namespace(x).asarray(quotient * y != x)
     return quotient + (inexact & ((x < 0) != (y < 0))).astype(x.dtype)
-
-
-trunc_div.no_gradient("integers have no gradient")
 
 
 @primitive(traceable=True, infallible=True, memory_bound=True)
@@ -175,13 +169,10 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * sign(x)
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, no_gradient="piecewise constant")
 def sign(x: Array) -> Array:
     """Return the sign: -1, 0 or 1."""
     return np.sign(x)
-
-
-sign.no_gradient("piecewise constant")
 
 
 @primitive(traceable=True, infallible=True, memory_bound=True)
@@ -250,40 +241,28 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad * out * out
 
 
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, no_gradient="piecewise constant")
 def floor(x: Array) -> Array:
     """Return the largest integer not above ``x``."""
     return np.floor(x)
 
 
-floor.no_gradient("piecewise constant")
-
-
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, no_gradient="piecewise constant")
 def ceil(x: Array) -> Array:
     """Return the smallest integer not below ``x``."""
     return np.ceil(x)
 
 
-ceil.no_gradient("piecewise constant")
-
-
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, no_gradient="piecewise constant")
 def trunc(x: Array) -> Array:
     """Return ``x`` rounded towards zero."""
     return np.trunc(x)
 
 
-trunc.no_gradient("piecewise constant")
-
-
-@primitive(traceable=True, infallible=True)
+@primitive(traceable=True, infallible=True, no_gradient="piecewise constant")
 def round(x: Array) -> Array:
     """Return the nearest integer; halves round to even."""
     return np.rint(x)
-
-
-round.no_gradient("piecewise constant")
 
 
 @primitive(

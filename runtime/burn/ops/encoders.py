@@ -9,7 +9,7 @@ from burn.ops.support import Array, namespace
 from burn.primitive import primitive
 
 
-@primitive
+@primitive(no_gradient="the result jumps from one key to the next")
 def lookup(x: Array, keys: Array, values: Array, *, default: Any = 0) -> Array:
     """Return, for each element of ``x``, the entry of ``values`` at its index in
     ``keys``.
@@ -23,10 +23,7 @@ def lookup(x: Array, keys: Array, values: Array, *, default: Any = 0) -> Array:
     return out
 
 
-lookup.no_gradient("the result jumps from one key to the next")
-
-
-@primitive
+@primitive(no_gradient="the result is piecewise constant")
 def one_hot_encode(x: Array, categories: Array, *, strict: bool = False) -> Array:
     """Return float32 one-hot encodings of categories, along a new last axis.
 
@@ -41,9 +38,6 @@ def one_hot_encode(x: Array, categories: Array, *, strict: bool = False) -> Arra
     xp = namespace(index)
     hot = index[..., None] == xp.arange(len(categories))
     return (hot & present[..., None]).astype(np.float32)
-
-
-one_hot_encode.no_gradient("the result is piecewise constant")
 
 
 def _places(x: Array, keys: Array) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ _EXACT = 2.0**24
 _BYTES = 255.0**2
 
 
-@primitive
+@primitive(no_gradient="integers have no gradient")
 def integer_matmul(
     x: Array,
     y: Array,
@@ -40,7 +40,7 @@ def integer_matmul(
     return _wrapped(_product(*operands, _bound(x, y)))
 
 
-@primitive
+@primitive(no_gradient="integers have no gradient")
 def integer_conv(
     x: Array,
     weight: Array,
@@ -64,7 +64,7 @@ def integer_conv(
     return _wrapped(_correlation(centered, taps, options, _bound(x, weight)))
 
 
-@primitive
+@primitive(no_gradient="rounding is piecewise constant")
 def quantized_matmul(
     x: Array,
     x_scale: Array,
@@ -89,7 +89,7 @@ def quantized_matmul(
     return _requantized(total, factor, zero_point, dtype)
 
 
-@primitive
+@primitive(no_gradient="rounding is piecewise constant")
 def quantized_conv(
     x: Array,
     x_scale: Array,
@@ -123,12 +123,6 @@ def quantized_conv(
     each = _leading(as_array(x, _float(weight_scale)), x.ndim - 1)
     factor = _scalar(x_scale) * each / _scalar(scale)
     return _requantized(total, factor, zero_point, dtype)
-
-
-for _exact in (integer_matmul, integer_conv):
-    _exact.no_gradient("integers have no gradient")
-for _rounding in (quantized_matmul, quantized_conv):
-    _rounding.no_gradient("rounding is piecewise constant")
 
 
 def _float(x: Array) -> Array:

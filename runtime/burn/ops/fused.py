@@ -18,7 +18,7 @@ from burn.ops.matmul import linear, matmul
 from burn.ops.norm import batch_norm, group_norm
 from burn.ops.pool import max_pool, window_argmax
 from burn.ops.support import Array, accumulate
-from burn.primitive import primitive
+from burn.primitive import PLAN_ONLY, primitive
 
 After: TypeAlias = tuple[tuple[Any, ...], ...]
 
@@ -53,7 +53,7 @@ _KERNELS: dict[str, Callable[..., Array]] = {
 }
 
 
-@primitive(removable=True, bound=bounds.layer)
+@primitive(removable=True, bound=bounds.layer, no_gradient=PLAN_ONLY)
 def conv_then(
     x: Array,
     weight: Array,
@@ -67,7 +67,7 @@ def conv_then(
     return apply_after(conv.kernel(x, weight, bias, **static), residual, after)
 
 
-@primitive(removable=True, bound=bounds.layer)
+@primitive(removable=True, bound=bounds.layer, no_gradient=PLAN_ONLY)
 def linear_then(
     x: Array,
     weight: Array,
@@ -80,7 +80,7 @@ def linear_then(
     return apply_after(linear.kernel(x, weight, bias), residual, after)
 
 
-@primitive(removable=True, bound=bounds.matrices)
+@primitive(removable=True, bound=bounds.matrices, no_gradient=PLAN_ONLY)
 def matmul_then(
     x: Array,
     y: Array,
@@ -96,7 +96,7 @@ def matmul_then(
     return apply_after(matmul.kernel(x, y), residual, after)
 
 
-@primitive(removable=True, bound=bounds.normalized)
+@primitive(removable=True, bound=bounds.normalized, no_gradient=PLAN_ONLY)
 def group_norm_then(
     x: Array,
     weight: Array,
@@ -110,7 +110,7 @@ def group_norm_then(
     return apply_after(group_norm.kernel(x, weight, bias, **static), residual, after)
 
 
-@primitive(traceable=True, removable=True, bound=bounds.shifted)
+@primitive(traceable=True, removable=True, bound=bounds.shifted, no_gradient=PLAN_ONLY)
 def batch_norm_then(
     x: Array,
     mean: Array,
@@ -126,7 +126,7 @@ def batch_norm_then(
     return apply_after(out, None, after)
 
 
-@primitive(removable=True, infallible=True, bound=bounds.chained)
+@primitive(removable=True, infallible=True, bound=bounds.chained, no_gradient=PLAN_ONLY)
 def chained(x: Array, *operands: Array, chain: Chain) -> Array:
     """Return ``x`` after a chain of elementwise operations, in one pass over memory.
 
@@ -141,21 +141,21 @@ def chained(x: Array, *operands: Array, chain: Chain) -> Array:
     return out
 
 
-@primitive(outputs=2, removable=True)
+@primitive(outputs=2, removable=True, no_gradient=PLAN_ONLY)
 def conv_grads(x: Array, grad: Array, **static: Any) -> tuple[Array, Array]:
     """Return :func:`conv_weight_grad`, and the gradient of the convolution's bias."""
     axes = (0, *range(2, grad.ndim))
     return conv_weight_grad.kernel(x, grad, **static), np.sum(grad, axis=axes)
 
 
-@primitive(outputs=2, removable=True, bound=bounds.of_first)
+@primitive(outputs=2, removable=True, bound=bounds.of_first, no_gradient=PLAN_ONLY)
 def max_pool_with_places(x: Array, **static: Any) -> tuple[Array, Array]:
     """Return :func:`max_pool`, and the :func:`window_argmax` of its result."""
     out = max_pool.kernel(x, **static)
     return out, window_argmax.kernel(x, out, **static)
 
 
-@primitive(removable=True, infallible=True)
+@primitive(removable=True, infallible=True, no_gradient=PLAN_ONLY)
 def rows_added(x: Array, rows: Array, indices: Array) -> Array:
     """Return ``x`` with ``rows`` [..., *x.shape[1:]] added at row ``indices`` [...]."""
     out = x.copy()
@@ -169,7 +169,7 @@ def add_rows_at(x: Array, rows: Array, indices: Array) -> None:
     add_rows(x, index, rows.reshape(index.size, *x.shape[1:]))
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient=PLAN_ONLY)
 def scaled_weight(
     weight: Array, var: Array, scale: Array | None = None, *, epsilon: float
 ) -> Array:
@@ -179,7 +179,7 @@ def scaled_weight(
     return out.astype(weight.dtype, copy=False)
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient=PLAN_ONLY)
 def shifted_bias(
     bias: Array | None,
     mean: Array,
@@ -196,7 +196,7 @@ def shifted_bias(
     return out.astype(mean.dtype, copy=False)
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient=PLAN_ONLY)
 def scaled_columns(
     weight: Array, var: Array, scale: Array | None = None, *, epsilon: float
 ) -> Array:
@@ -204,7 +204,7 @@ def scaled_columns(
     return weight * _for_columns(_factor(var, scale, epsilon), weight)
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient=PLAN_ONLY)
 def shifted_by_columns(
     bias: Array | None,
     weight: Array,
@@ -231,15 +231,6 @@ def _factor(var: Array, scale: Array | None, epsilon: float) -> Array:
     var = accumulate(var)
     factor = 1 / np.sqrt(var + var.dtype.type(epsilon))
     return factor if scale is None else factor * scale
-
-
-for _made in (
-    *(conv_then, linear_then, matmul_then, group_norm_then, batch_norm_then),
-    *(scaled_weight, shifted_bias),
-    *(scaled_columns, shifted_by_columns, chained, rows_added),
-    *(conv_grads, max_pool_with_places),
-):
-    _made.no_gradient("plans without gradients alone are made of it")
 
 
 def apply_after(out: Array, residual: Array | None, after: After) -> Array:

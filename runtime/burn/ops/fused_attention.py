@@ -5,10 +5,10 @@ import numpy as np
 from burn.ops.attention import masked_softmax
 from burn.ops.softmax import softmax
 from burn.ops.support import Array, accumulate, namespace
-from burn.primitive import primitive
+from burn.primitive import PLAN_ONLY, primitive
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient=PLAN_ONLY)
 def scaled_attention(
     query: Array,
     key: Array,
@@ -43,6 +43,3 @@ def scaled_attention(
         scores = scores + accumulate(mask)
     weights = masked_softmax.kernel(scores) if empty_is_zero else softmax.kernel(scores)
     return np.matmul(weights, accumulate(value)).astype(query.dtype, copy=False)
-
-
-scaled_attention.no_gradient("plans without gradients alone are made of it")

@@ -12,7 +12,7 @@ _FORMATS = ("BMP", "JPEG", "JPEG2000", "PNG", "PPM", "TIFF", "WEBP")
 _MODES = {"RGB": "RGB", "BGR": "RGB", "Grayscale": "L"}
 
 
-@primitive
+@primitive(no_gradient="bytes have no gradient")
 def decode_image(data: Array, *, pixel_format: str = "RGB") -> Array:
     """Return the image in the file contents ``data``: uint8 [height, width, channels].
 
@@ -31,9 +31,6 @@ def decode_image(data: Array, *, pixel_format: str = "RGB") -> Array:
     if pixel_format == "BGR":
         image = image[:, :, ::-1]
     return namespace(data).asarray(image)
-
-
-decode_image.no_gradient("bytes have no gradient")
 
 
 def _decoded(content: bytes, mode: str) -> Any:

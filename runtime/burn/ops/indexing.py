@@ -238,7 +238,7 @@ def nd_key(indices: Array, batch_dims: int) -> tuple[Array, ...]:
     return (*batch, *(indices[..., i] for i in range(indices.shape[-1])))
 
 
-@primitive
+@primitive(no_gradient="the results are integers")
 def nonzero(x: Array) -> Array:
     """Return the indices of nonzero elements, int64 ``[rank, count]``.
 
@@ -254,9 +254,6 @@ def nonzero(x: Array) -> Array:
     return xp.stack(places).astype(np.int64, copy=False)
 
 
-nonzero.no_gradient("the results are integers")
-
-
 @composite(outputs=1)
 def compress(x: Array, condition: Array, axis: int | None = None) -> Any:
     """Return the entries of ``x`` along ``axis`` where ``condition`` [n] is true.
@@ -269,7 +266,7 @@ def compress(x: Array, condition: Array, axis: int | None = None) -> Any:
     return take(x, chosen, axis)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def one_hot_mask(indices: Array, depth: Any, *, axis: int = -1) -> Array:
     """Return a bool one-hot encoding of ``indices`` along a new axis of ``depth``.
 
@@ -283,9 +280,6 @@ def one_hot_mask(indices: Array, depth: Any, *, axis: int = -1) -> Array:
     shape = [1] * index.ndim
     shape[new_axis] = extent
     return xp.equal(index, xp.arange(extent).reshape(shape))
-
-
-one_hot_mask.no_gradient("the result is a bool")
 
 
 @composite(outputs=1)

@@ -233,9 +233,9 @@ def pinv(x: Array, *, atol: float = 0.0, rtol: float | None = None) -> Array:
         rtol = 0.0 if atol else max(x.shape[-2:]) * float(np.finfo(work.dtype).eps)
     left, values, right = xp.linalg.svd(work, full_matrices=False)
     largest = values[..., :1]  # they are in descending order
-    kept = values > xp.maximum(atol, rtol * largest)
+    is_large = values > xp.maximum(atol, rtol * largest)
     with np.errstate(divide="ignore"):
-        back = xp.where(kept, 1 / values, 0).astype(work.dtype)
+        back = xp.where(is_large, 1 / values, 0).astype(work.dtype)
     inverse = right.swapaxes(-1, -2) @ (back[..., None] * left.swapaxes(-1, -2))
     return inverse.astype(x.dtype, copy=False)
 

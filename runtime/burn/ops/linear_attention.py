@@ -81,7 +81,7 @@ def _recurrence(operands: tuple[Any, ...], scale: float) -> Any:
     batch, heads, length, size = query.shape
     groups = key.shape[1]
     grouped = reshape(query, (batch, groups, heads // groups, length, size))
-    kept = query.dtype if state is None else state.dtype
+    dtype = query.dtype if state is None else state.dtype
     memory: Any = 0.0 if state is None else cast(state, dtype=query.dtype)
     rows = []
     for step in range(length):
@@ -96,4 +96,4 @@ def _recurrence(operands: tuple[Any, ...], scale: float) -> Any:
         memory = memory + line.mT * row
         rows.append(matmul(grouped[:, :, :, step], memory) * scale)
     out = reshape(stack(rows, 3), (batch, heads, length, value.shape[3]))
-    return out, cast(memory, dtype=kept)
+    return out, cast(memory, dtype=dtype)

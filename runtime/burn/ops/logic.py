@@ -10,85 +10,76 @@ from burn.ops.support import Array, as_array, is_on_device, namespace, pair
 from burn.primitive import primitive
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def equal(x: Array, y: Array) -> Array:
     """Return ``x == y``."""
     return np.equal(*pair(x, y))
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def not_equal(x: Array, y: Array) -> Array:
     """Return ``x != y``."""
     return np.not_equal(*pair(x, y))
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def less(x: Array, y: Array) -> Array:
     """Return ``x < y``."""
     return np.less(*pair(x, y))
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def less_equal(x: Array, y: Array) -> Array:
     """Return ``x <= y``."""
     return np.less_equal(*pair(x, y))
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def greater(x: Array, y: Array) -> Array:
     """Return ``x > y``."""
     return np.greater(*pair(x, y))
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def greater_equal(x: Array, y: Array) -> Array:
     """Return ``x >= y``."""
     return np.greater_equal(*pair(x, y))
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def logical_not(x: Array) -> Array:
     """Return the logical negation of each bool."""
     return np.logical_not(x)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def logical_and(x: Array, y: Array) -> Array:
     """Return whether both operands are true."""
     return np.logical_and(x, y)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def logical_or(x: Array, y: Array) -> Array:
     """Return whether at least one operand is true."""
     return np.logical_or(x, y)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def logical_xor(x: Array, y: Array) -> Array:
     """Return whether exactly one operand is true."""
     return np.logical_xor(x, y)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def isnan(x: Array) -> Array:
     """Return whether an element is NaN."""
     return np.isnan(x)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def isinf(x: Array) -> Array:
     """Return whether an element is infinite, of either sign."""
     return np.isinf(x)
-
-
-for _truth in (equal, not_equal, less, less_equal, greater, greater_equal):
-    _truth.no_gradient("the result is a bool")
-for _truth in (logical_and, logical_or, logical_xor):
-    _truth.no_gradient("the result is a bool")
-logical_not.no_gradient("the result is a bool")
-isnan.no_gradient("the result is a bool")
-isinf.no_gradient("the result is a bool")
 
 
 @primitive(

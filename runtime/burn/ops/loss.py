@@ -35,19 +35,19 @@ def nll_loss(
             shape.
     """
     _check_options(log_probs, target, weight, reduction)
-    kept: Any = None
+    is_counted: Any = None
     if ignore_index is not None:
-        kept = not_equal(target, ignore_index)
-        target = where(kept, target, 0)
+        is_counted = not_equal(target, ignore_index)
+        target = where(is_counted, target, 0)
     classes = unsqueeze(cast(target, dtype=dtypes.int64), 1)
     loss = -squeeze(gather_elements(log_probs, classes, 1), 1)
     applied = None if weight is None else take(weight, target)
-    if kept is not None:
+    if is_counted is not None:
         if applied is None:
-            applied = cast(kept, dtype=log_probs.dtype)
+            applied = cast(is_counted, dtype=log_probs.dtype)
         else:  # a product with 0 would let infinities of other classes through
-            applied = where(kept, applied, 0.0)
-        loss = where(kept, loss, 0.0)
+            applied = where(is_counted, applied, 0.0)
+        loss = where(is_counted, loss, 0.0)
     if applied is not None:
         loss = loss * applied
     if reduction == "none":

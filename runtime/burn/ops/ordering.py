@@ -51,13 +51,10 @@ def _order(x: Array, axis: int, descending: bool) -> Array:
     return x.shape[axis] - 1 - np.flip(order, axis).astype(np.int64, copy=False)
 
 
-@primitive
+@primitive(no_gradient="the results are integers")
 def argsort(x: Array, axis: int = -1, *, descending: bool = False) -> Array:
     """Return the int64 indices that sort ``x`` along ``axis``, stably."""
     return _order(x, axis, descending)
-
-
-argsort.no_gradient("the results are integers")
 
 
 @composite
@@ -66,7 +63,7 @@ def sort(x: Array, axis: int = -1, *, descending: bool = False) -> Any:
     return gather_elements(x, argsort(x, axis, descending=descending), axis)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the results are integers")
 def argmax(
     x: Array,
     axis: int | None = None,
@@ -81,7 +78,7 @@ def argmax(
     return _position("argmax", x, axis, keepdims, select_last)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the results are integers")
 def argmin(
     x: Array,
     axis: int | None = None,
@@ -94,10 +91,6 @@ def argmin(
     Of equal elements the first, or with ``select_last`` the last.
     """
     return _position("argmin", x, axis, keepdims, select_last)
-
-
-argmax.no_gradient("the results are integers")
-argmin.no_gradient("the results are integers")
 
 
 @composite(outputs=1)

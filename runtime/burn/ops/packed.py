@@ -15,7 +15,7 @@ from burn.ops.support import Array, namespace
 from burn.primitive import composite, primitive
 
 
-@primitive
+@primitive(no_gradient="integers have no gradient")
 def unpack_bits(x: Array, *, bits: int) -> Array:
     """Return the ``bits``-wide numbers (2, 4 or 8) in the bytes ``x`` [..., n].
 
@@ -31,9 +31,6 @@ def unpack_bits(x: Array, *, bits: int) -> Array:
     places = namespace(x).arange(0, 8, bits, dtype=np.uint8)
     numbers = (x[..., None] >> places) & np.uint8(2**bits - 1)
     return numbers.reshape(*x.shape[:-1], x.shape[-1] * len(places))
-
-
-unpack_bits.no_gradient("integers have no gradient")
 
 
 #: The numbers of the 4-bit codes of bitsandbytes.
@@ -53,7 +50,7 @@ _BNB4 = {
 }
 
 
-@primitive
+@primitive(no_gradient="integers have no gradient")
 def unpack_bnb4(x: Array, *, kind: str, dtype: DType) -> Array:
     """Return the numbers whose 4-bit codes are in the bytes ``x`` [n]: [2 n].
 
@@ -62,9 +59,6 @@ def unpack_bnb4(x: Array, *, kind: str, dtype: DType) -> Array:
     space = namespace(x)
     codes = space.stack([x >> np.uint8(4), x & np.uint8(15)], -1).reshape(-1)
     return space.asarray(_BNB4[kind], dtype=dtype)[codes]
-
-
-unpack_bnb4.no_gradient("integers have no gradient")
 
 
 @composite(outputs=1)

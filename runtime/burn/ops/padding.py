@@ -139,18 +139,18 @@ def _kept(shape: tuple[int, ...], widths: Pads) -> tuple[slice, ...]:
 
 def _framed(x: Array, widths: Pads, value: Array) -> Array:
     """Return ``x`` padded with ``value``; negative widths crop."""
-    kept = _kept(x.shape, widths)
+    inner = _kept(x.shape, widths)
     extents = tuple(n + a + b for n, (a, b) in zip(x.shape, widths, strict=True))
     if all(a <= 0 and b <= 0 for a, b in widths):
-        return x[kept]
+        return x[inner]
     if hasattr(value, "reshape"):
         value = value.reshape(()).astype(x.dtype)
     out = np.full_like(x, value, shape=extents)
     places = tuple(
         slice(k.start + a, k.stop + a) if k.stop > k.start else slice(0, 0)
-        for k, (a, _) in zip(kept, widths, strict=True)
+        for k, (a, _) in zip(inner, widths, strict=True)
     )
-    out[places] = x[kept]
+    out[places] = x[inner]
     return out
 
 
@@ -241,8 +241,8 @@ def trilu(x: Array, k: Any = 0, *, upper: bool = True) -> Array:
     """Return the last two axes' triangle on and above (or below) diagonal ``k``."""
     xp, (diagonal,) = namespace(x), integers(k)
     row, column = xp.arange(x.shape[-2])[:, None], xp.arange(x.shape[-1])
-    kept = column - row >= diagonal if upper else column - row <= diagonal
-    return xp.where(kept, x, xp.zeros((), x.dtype))
+    mask = column - row >= diagonal if upper else column - row <= diagonal
+    return xp.where(mask, x, xp.zeros((), x.dtype))
 
 
 @trilu.vjp_reading({0: (1,)})

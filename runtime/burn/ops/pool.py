@@ -77,16 +77,13 @@ def _to_largest(grad: Any, out: Any, x: Any, static: dict[str, Any]) -> Any:
     return window_scatter(grad, choice, size=x.shape[2:], **static)
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient="the result is an index")
 def window_argmax(
     x: Array, out: Array, *, kernel_size: Extents, **static: Any
 ) -> Array:
     """Return the first tap, row by row, of each window of ``x`` that equals ``out``."""
     wins = windows(x.shape[2:], kernel_size, **static).trimmed
     return _first_hit(_covered(x, wins), out, wins)
-
-
-window_argmax.no_gradient("the result is an index")
 
 
 @primitive(removable=True)

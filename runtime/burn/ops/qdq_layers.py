@@ -16,7 +16,7 @@ from burn.dtypes import DType, float32, integer_limits
 from burn.ops.fused import After, conv_then, linear_then
 from burn.ops.quantize import dequantize, quantize
 from burn.ops.support import Array
-from burn.primitive import primitive
+from burn.primitive import PLAN_ONLY, primitive
 
 #: Numbers, their scale and their zero point.
 Integers: TypeAlias = tuple[Array, Array, Array | None]
@@ -26,7 +26,7 @@ Scaling: TypeAlias = tuple[Array, Array | None]
 Limits: TypeAlias = tuple[Array, Array | None, DType]
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient=PLAN_ONLY)
 def conv_of_integers(
     x: Integers,
     weight: Integers,
@@ -46,7 +46,7 @@ def conv_of_integers(
     return _narrow(out, result, dtype)
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient=PLAN_ONLY)
 def linear_of_integers(
     x: Integers,
     weight: Integers,
@@ -64,7 +64,7 @@ def linear_of_integers(
     return _narrow(out, result, dtype)
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient=PLAN_ONLY)
 def to_integers(
     x: Array, scale: Array, zero_point: Array | None = None, *, dtype: DType
 ) -> Array:
@@ -72,24 +72,17 @@ def to_integers(
     return quantize.kernel(x, scale, zero_point, dtype=dtype)
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient=PLAN_ONLY)
 def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Array:
     """Return :func:`burn.ops.dequantize` by one scale."""
     return dequantize.kernel(x, scale, zero_point)
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient=PLAN_ONLY)
 def scale_of_weights(weight: Array) -> Array:
     """Return the scales [outputs] by which rows of ``weight`` fill -127 to 127."""
     largest = np.abs(weight.reshape(len(weight), -1)).max(axis=1, initial=0)
     return np.where(largest > 0, largest / 127, 1).astype(weight.dtype)
-
-
-for _made in (
-    *(conv_of_integers, linear_of_integers, to_integers, from_integers),
-    scale_of_weights,
-):
-    _made.no_gradient("plans without gradients alone are made of it")
 
 
 def limited(after: After, limits: Limits | None) -> After:

@@ -25,7 +25,7 @@ from burn.primitive import primitive
 Shift: TypeAlias = Any  # a zero point: None, an array, or integers
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient="rounding is piecewise constant")
 def quantize(
     x: Array,
     scale: Array,
@@ -50,9 +50,6 @@ def quantize(
     if zero_point is not None:
         quotient = quotient + spread(zero_point, x, axis, block_size, quotient.dtype)
     return saturated(quotient, dtype, saturate)
-
-
-quantize.no_gradient("rounding is piecewise constant")
 
 
 def _widened(x: Array) -> Array:
@@ -284,13 +281,10 @@ def _(
     )
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient="comparisons are piecewise constant")
 def quantizes(
     x: Array, scale: Array, zero_point: Array, *, low: int, high: int
 ) -> Array:
     """Return 1 where the quantized integer for ``x`` is in range, else 0."""
     whole = _levels(x, scale, zero_point)
     return ((whole >= low) & (whole <= high)).astype(x.dtype)
-
-
-quantizes.no_gradient("comparisons are piecewise constant")

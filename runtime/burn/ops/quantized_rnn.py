@@ -18,7 +18,7 @@ from burn.ops.support import Array, namespace
 from burn.primitive import primitive
 
 
-@primitive(outputs=3)
+@primitive(outputs=3, no_gradient="rounding is piecewise constant")
 def dynamic_quantized_lstm(
     x: Array,
     w: Array,
@@ -60,9 +60,6 @@ def dynamic_quantized_lstm(
 
     sizes = (w.shape[0], hidden)
     return run_directions(m, x, [h0, c0], seq_lens, sizes, given, prepare)
-
-
-dynamic_quantized_lstm.no_gradient("rounding is piecewise constant")
 
 
 def _real(weight: Array, scale: Array, zero_point: Array) -> Array:

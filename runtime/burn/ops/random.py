@@ -74,7 +74,7 @@ def _uniform(state: Array, count: int, dtype: DType) -> tuple[Array, Array]:
     return (words >> np.uint64(8)).astype(np.float32) * np.float32(2.0**-24), after
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, no_gradient="a random number depends on nothing")
 def uniform(
     state: Array,
     shape: Any,
@@ -89,10 +89,7 @@ def uniform(
     return (unit * (high - low) + low).reshape(extents).astype(dtype), after
 
 
-uniform.no_gradient("a random number depends on nothing")
-
-
-@primitive(outputs=2)
+@primitive(outputs=2, no_gradient="a random number depends on nothing")
 def normal(
     state: Array,
     shape: Any,
@@ -114,9 +111,6 @@ def normal(
     angle = (2.0 * math.pi) * unit[half:]
     pairs = xp.concatenate([radius * xp.cos(angle), radius * xp.sin(angle)])[:count]
     return (pairs * scale + mean).reshape(extents).astype(dtype), after
-
-
-normal.no_gradient("a random number depends on nothing")
 
 
 @composite(outputs=2)
@@ -141,8 +135,8 @@ def dropout(x: Array, state: Array, *, p: float = 0.5) -> tuple[Array, Array]:
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"expected p in [0, 1], got {p}")
     unit, after = _uniform(state, x.size, dtypes.float32)
-    kept = (unit >= p).reshape(x.shape)
-    factor = kept * np.float32(1.0 / (1.0 - p) if p < 1.0 else 0.0)
+    mask = (unit >= p).reshape(x.shape)
+    factor = mask * np.float32(1.0 / (1.0 - p) if p < 1.0 else 0.0)
     return x * factor.astype(x.dtype), after
 
 
@@ -152,7 +146,7 @@ def _(grad: Any, out: Any, x: Any, state: Any, *, p: float = 0.5) -> Any:
     return lambda: dropout(grad[0], state, p=p)[0]
 
 
-@primitive(outputs=2)
+@primitive(outputs=2, no_gradient="the results are integers")
 def multinomial(
     state: Array, logits: Array, samples: Any, *, dtype: DType = dtypes.int32
 ) -> tuple[Array, Array]:
@@ -174,9 +168,6 @@ def multinomial(
     return xp.clip(drawn, 0, classes - 1).astype(dtype), after
 
 
-multinomial.no_gradient("the results are integers")
-
-
 @composite(outputs=3)
 def dropout_with_mask(
     x: Any, state: Any, ratio: Any = 0.5, training: Any = True
@@ -187,11 +178,11 @@ def dropout_with_mask(
     unchanged.
     """
     unit, after = uniform(state, x.shape)
-    kept = logical_or(greater_equal(unit, ratio), logical_not(training))
+    mask = logical_or(greater_equal(unit, ratio), logical_not(training))
     # With a ratio of 1 nothing is kept: no infinity need be multiplied with 0.
     rest = where(less(ratio, 1.0), 1.0 - ratio, 1.0)
     scale = where(training, reciprocal(rest), 1.0)
-    return where(kept, x * cast(scale, dtype=x.dtype), 0.0), kept, after
+    return where(mask, x * cast(scale, dtype=x.dtype), 0.0), mask, after
 
 
 @primitive(outputs=2, memory_bound=True)
@@ -207,11 +198,11 @@ def dropout_by_seed(
     if not bool(training):
         return x, xp.ones(x.shape, bool)
     drawn = np.random.RandomState(seed % 2**32).uniform(0.0, 1.0, x.shape)
-    kept = xp.asarray(drawn >= p)
+    mask = xp.asarray(drawn >= p)
     scale = 1.0 / (1.0 - p) if p < 1.0 else 0.0
     work = accumulate(x)
-    out = xp.where(kept, work, 0) * work.dtype.type(scale)
-    return out.astype(x.dtype, copy=False), kept
+    out = xp.where(mask, work, 0) * work.dtype.type(scale)
+    return out.astype(x.dtype, copy=False), mask
 
 
 @dropout_by_seed.vjp_reading({0: (1, 2)})

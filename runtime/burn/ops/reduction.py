@@ -17,13 +17,10 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="axes are integers")
 def axes_or_all(axes: Array, x: Array) -> Array:
     """Return ``axes``, or every axis of ``x`` if there are none."""
     return axes if axes.size else namespace(axes).arange(x.ndim)
-
-
-axes_or_all.no_gradient("axes are integers")
 
 
 #: How many blocks of rows are added in a sequence; longer sequences are split.
@@ -204,20 +201,16 @@ def _to_extremes(grad: Any, out: Any, x: Any, axis: Axes, keepdims: bool) -> Any
     return spread(grad, x, axis, keepdims) * share
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def any(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return whether any element over ``axis``, or over all axes, is nonzero."""
     return np.any(x, axis=axes_of(axis, x.ndim), keepdims=keepdims)
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, no_gradient="the result is a bool")
 def all(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return whether all elements over ``axis``, or over all axes, are nonzero."""
     return np.all(x, axis=axes_of(axis, x.ndim), keepdims=keepdims)
-
-
-any.no_gradient("the result is a bool")
-all.no_gradient("the result is a bool")
 
 
 @composite(outputs=1)

@@ -172,8 +172,8 @@ def _taken(x: Array, index: Array, axis: int) -> Array:
     """Return the elements ``index`` along ``axis``, in the memory order of ``x``."""
     order = sorted(range(x.ndim), key=lambda a: (-x.strides[a], a))
     xp = namespace(x)
-    taken = xp.take(xp.transpose(x, order), index, axis=order.index(axis))
-    return xp.transpose(taken, [order.index(a) for a in range(x.ndim)])
+    result = xp.take(xp.transpose(x, order), index, axis=order.index(axis))
+    return xp.transpose(result, [order.index(a) for a in range(x.ndim)])
 
 
 def resamplings(

@@ -144,7 +144,7 @@ def _(grad: Any, out: Any, inner: Any, x: Any, index: Any) -> Any:
     )
 
 
-@primitive
+@primitive(no_gradient="the results are integers")
 def tap_argmax(x: Array, index: Array, weight: Array | None = None) -> Array:
     """Return, for each result of :func:`gather_sum`, the k of the largest term, int64.
 
@@ -167,9 +167,6 @@ def tap_argmax(x: Array, index: Array, weight: Array | None = None) -> Array:
             best[better] = part[better]
     assert choice is not None
     return choice.reshape(batch, index.shape[2], channels).swapaxes(1, 2)
-
-
-tap_argmax.no_gradient("the results are integers")
 
 
 def gather_max(x: Any, index: Any, weight: Any = None) -> Any:

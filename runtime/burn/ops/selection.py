@@ -21,7 +21,7 @@ Selector: TypeAlias = Callable[[Any, Any, Any, int, Any], Any]
 _BLOCK = 64
 
 
-@primitive
+@primitive(no_gradient="the results are integers")
 def non_max_suppression(
     boxes: Array,
     scores: Array,
@@ -44,9 +44,6 @@ def non_max_suppression(
     return suppress(
         _select_rows, boxes, scores, *options, center_point_box=center_point_box
     )
-
-
-non_max_suppression.no_gradient("the results are integers")
 
 
 def suppress(
@@ -94,8 +91,8 @@ def _select_rows(
     rows: list[tuple[int, int, int]] = []
     for image, of_image in enumerate(sides):
         candidates = [o[:n] for o, n in zip(orders[image], counts[image], strict=True)]
-        kept = _select_of_classes(of_image, candidates, limit, overlap)
-        rows += [(image, label, n) for label, each in enumerate(kept) for n in each]
+        selected = _select_of_classes(of_image, candidates, limit, overlap)
+        rows += [(image, label, n) for label, each in enumerate(selected) for n in each]
     return np.array(rows, np.int64).reshape(-1, 3)
 
 
@@ -153,36 +150,36 @@ def _meets(sides: Floats, threshold: Any) -> Any:
 
 def _select_by_masks(order: list[int], masks: list[int], limit: int) -> list[int]:
     """Return at most ``limit`` boxes; bit n of a box's mask is set if it meets n."""
-    kept: list[int] = []
+    selected: list[int] = []
     excluded = 0
     for number in order:
-        if len(kept) >= limit:
+        if len(selected) >= limit:
             break
         if not excluded >> number & 1:
-            kept.append(number)
+            selected.append(number)
             excluded |= masks[number]
-    return kept
+    return selected
 
 
 def _select(sides: Floats, limit: int, overlap: Any) -> list[int]:
     """Return at most ``limit`` selected boxes; the input is in order of scores."""
-    kept: list[int] = []
+    selected: list[int] = []
     chosen = np.empty((5, len(sides)), sides.dtype)
     every = np.stack([*sides.T, _areas(sides)])
     for start in range(0, len(sides) if limit > 0 else 0, _BLOCK):
         block = every[:, start : start + _BLOCK]
         alive = np.ones(block.shape[1], bool)
-        alive[_meeting(block, chosen[:, : len(kept)], overlap)[0]] = False
+        alive[_meeting(block, chosen[:, : len(selected)], overlap)[0]] = False
         meets = np.zeros((len(alive), len(alive)), bool)
         meets[_meeting(block, block, overlap)] = True
         for number in np.flatnonzero(alive).tolist():
             if alive[number]:
-                chosen[:, len(kept)] = block[:, number]
-                kept.append(start + number)
-                if len(kept) == limit:
-                    return kept
+                chosen[:, len(selected)] = block[:, number]
+                selected.append(start + number)
+                if len(selected) == limit:
+                    return selected
                 alive[number + 1 :] &= ~meets[number, number + 1 :]
-    return kept
+    return selected
 
 
 def _meeting(first: Floats, second: Floats, threshold: Any) -> tuple[Any, Any]:

@@ -258,22 +258,20 @@ def _(grad: Any, out: Any, x: Any, count: int, axis: int = 0) -> Any:
     return lambda: concat(list(grad), axis)
 
 
-@primitive(host=True, traceable=True, removable=True)
+@primitive(
+    host=True, traceable=True, removable=True, no_gradient="the results are integers"
+)
 def shape(x: Array) -> Array:
     """Return the extents of ``x`` as an int64 tensor, on the host."""
     return np.asarray(x.shape, np.int64)
 
 
-shape.no_gradient("the results are integers")
-
-
-@primitive(host=True, traceable=True, removable=True)
+@primitive(
+    host=True, traceable=True, removable=True, no_gradient="the results are integers"
+)
 def size(x: Array) -> Array:
     """Return the number of elements of ``x`` as an int64 scalar tensor, on the host."""
     return np.asarray(x.size, np.int64)
-
-
-size.no_gradient("the results are integers")
 
 
 @composite(outputs=1)

@@ -155,7 +155,7 @@ def stft(
     return dft(frames, onesided=True) if onesided else dft(frames)
 
 
-@primitive
+@primitive(no_gradient="its operand is a number of elements")
 def hann_window(
     size: Any, *, periodic: bool = True, dtype: DType = dtypes.float32
 ) -> Array:
@@ -166,7 +166,7 @@ def hann_window(
     return _cosines((0.5, 0.5), size, periodic, dtype)
 
 
-@primitive
+@primitive(no_gradient="its operand is a number of elements")
 def hamming_window(
     size: Any, *, periodic: bool = True, dtype: DType = dtypes.float32
 ) -> Array:
@@ -174,16 +174,12 @@ def hamming_window(
     return _cosines((25 / 46, 21 / 46), size, periodic, dtype)
 
 
-@primitive
+@primitive(no_gradient="its operand is a number of elements")
 def blackman_window(
     size: Any, *, periodic: bool = True, dtype: DType = dtypes.float32
 ) -> Array:
     """Return a Blackman window of ``size`` elements; symmetric unless ``periodic``."""
     return _cosines((0.42, 0.5, 0.08), size, periodic, dtype)
-
-
-for _window in (hann_window, hamming_window, blackman_window):
-    _window.no_gradient("its operand is a number of elements")
 
 
 def _cosines(
@@ -207,7 +203,7 @@ def _library(size: Any) -> Any:
     return namespace(size) if hasattr(size, "dtype") else np
 
 
-@primitive
+@primitive(no_gradient="its operands choose the shape and the bins")
 def mel_weight_matrix(
     num_mel_bins: Any,
     dft_length: Any,
@@ -236,6 +232,3 @@ def mel_weight_matrix(
     falling = (row > peak) & (row < right)
     out = np.where(rising, rise, np.where(falling, fall, 0.0))
     return _library(num_mel_bins).asarray(out.astype(dtype))
-
-
-mel_weight_matrix.no_gradient("its operands choose the shape and the bins")

@@ -175,13 +175,10 @@ def _bessel_tail(x: Array, order: int) -> Array:
     return total / np.sqrt(2 * np.pi * x)
 
 
-@primitive(infallible=True)
+@primitive(infallible=True, no_gradient="integers have no gradient")
 def gcd(x: Array, y: Array) -> Array:
     """Return the greatest common divisor of integers; that of two zeros is 0."""
     return np.gcd(*pair(x, y))
-
-
-gcd.no_gradient("integers have no gradient")
 
 
 def _polygamma(x: Array, n: int) -> Array:

@@ -62,7 +62,7 @@ def svm_kernel(
     return tanh(scaled) if kernel == "sigmoid" else pow(scaled, degree)
 
 
-@primitive
+@primitive(no_gradient="the results are integers")
 def pairwise_votes(decisions: Array, *, classes: int) -> Array:
     """Return how many pairs each class wins: int64 [samples, classes].
 
@@ -78,10 +78,7 @@ def pairwise_votes(decisions: Array, *, classes: int) -> Array:
     return out
 
 
-pairwise_votes.no_gradient("the results are integers")
-
-
-@primitive
+@primitive(no_gradient="an iteration ends where a limit is passed")
 def pairwise_probabilities(decisions: Array, a: Array, b: Array) -> Array:
     """Return probabilities [samples, classes] from decisions [samples, pairs].
 
@@ -100,9 +97,6 @@ def pairwise_probabilities(decisions: Array, a: Array, b: Array) -> Array:
     return _coupled(beats).astype(decisions.dtype)
 
 
-pairwise_probabilities.no_gradient("an iteration ends where a limit is passed")
-
-
 def _coupled(beats: Array) -> Array:
     """Return class probabilities; ``beats[:, i, j]`` is that of i against j."""
     xp = namespace(beats)
@@ -113,14 +107,14 @@ def _coupled(beats: Array) -> Array:
     out = xp.full((count, classes), 1.0 / classes)
     active = xp.arange(count)
     for _ in range(_ROUNDS):
-        held, p = matrix[active], out[active]
-        slope = xp.einsum("nij,nj->ni", held, p)
+        matrices, p = matrix[active], out[active]
+        slope = xp.einsum("nij,nj->ni", matrices, p)
         level = (p * slope).sum(1)
         off = (xp.abs(slope - level[:, None]) >= _TOLERANCE / classes).any(1)
         if not bool(off.any()):
             break
         active = active[off]
-        out[active] = _round(held[off], p[off], slope[off], level[off])
+        out[active] = _round(matrices[off], p[off], slope[off], level[off])
     return out
 
 

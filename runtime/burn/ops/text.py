@@ -16,16 +16,13 @@ _TEXT = "strings have no gradient"
 _MARKS = ("\x02", "\x03")
 
 
-@primitive
+@primitive(no_gradient=_TEXT)
 def string_concat(x: Array, y: Array) -> Array:
     """Return the concatenation of the strings of ``x`` and ``y``, which broadcast."""
     return np.asarray(np.add(x, y), dtypes.string)
 
 
-string_concat.no_gradient(_TEXT)
-
-
-@primitive(outputs=2)
+@primitive(outputs=2, no_gradient=_TEXT)
 def string_split(
     x: Array, *, delimiter: str = "", maxsplit: int | None = None
 ) -> tuple[Array, Array]:
@@ -40,10 +37,7 @@ def string_split(
     return _padded(parts, x.shape), counts.reshape(x.shape)
 
 
-string_split.no_gradient(_TEXT)
-
-
-@primitive
+@primitive(no_gradient=_TEXT)
 def regex_full_match(x: Array, *, pattern: str) -> Array:
     """Return whether each whole string matches the RE2 ``pattern``.
 
@@ -53,10 +47,7 @@ def regex_full_match(x: Array, *, pattern: str) -> Array:
     return _mapped(x, compiled(pattern).matches, np.bool_)
 
 
-regex_full_match.no_gradient(_TEXT)
-
-
-@primitive
+@primitive(no_gradient=_TEXT)
 def string_normalize(
     x: Array,
     *,
@@ -75,10 +66,7 @@ def string_normalize(
     return _strings(words or [""]).reshape((*x.shape[:-1], -1))
 
 
-string_normalize.no_gradient(_TEXT)
-
-
-@primitive
+@primitive(no_gradient=_TEXT)
 def tokenize(
     x: Array,
     *,
@@ -114,9 +102,6 @@ def tokenize(
     return _padded(rows, x.shape, pad)
 
 
-tokenize.no_gradient(_TEXT)
-
-
 def _separated(text: str, separators: tuple[str, ...], least: int) -> list[str]:
     rows = [text] if text else []
     for separator in separators:
@@ -134,7 +119,7 @@ def _between(text: str, divider: Regex, least: int) -> Iterable[str]:
         at = end
 
 
-@primitive
+@primitive(no_gradient="counts have no gradient")
 def tfidf(
     x: Array,
     pool: Array,
@@ -176,9 +161,6 @@ def tfidf(
             scale[columns] = weights
         out = (out if mode == "tfidf" else out > 0) * scale
     return out.reshape((*x.shape[:-1], out.shape[1]))
-
-
-tfidf.no_gradient("counts have no gradient")
 
 
 def _numbered(pool: Array, rows: Array) -> tuple[Array, Array]:

@@ -23,7 +23,7 @@ _COMPARISONS = (
 )
 
 
-@primitive
+@primitive(no_gradient="the result is piecewise constant in the features")
 def tree_ensemble(
     x: Array,
     roots: Array,
@@ -67,9 +67,6 @@ def tree_ensemble(
     if base_values is not None:
         out += base_values
     return out.astype(leaf_weights.dtype, copy=False)
-
-
-tree_ensemble.no_gradient("the result is piecewise constant in the features")
 
 
 def _leaves(x: Array, roots: Array, branches: tuple[Array, ...]) -> Array:

@@ -23,7 +23,7 @@ from burn.tensor import Tensor
 
 if TYPE_CHECKING:
     from burn.plan.calibration import Accuracy
-    from burn.plan.passes import Pass
+    from burn.plan.passes.graph import Pass
     from burn.plan.profile import Profile, Profiler
 
 P = ParamSpec("P")
@@ -89,8 +89,8 @@ class Compiled(Generic[P, R]):
         """Return the state without plans: a copy records its own plans for its own
         boxes.
         """
-        kept = ("function", "name", "precision", "accuracy", "_lowering")
-        state = {name: getattr(self, name) for name in kept}
+        fields = ("function", "name", "precision", "accuracy", "_lowering")
+        state = {name: getattr(self, name) for name in fields}
         flags = ("_observed", "_generated", "_threads", "_replayed")
         return state | {name: getattr(self, name) for name in flags}
 
@@ -178,7 +178,7 @@ class Compiled(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if RECORDER.get() is not None:
-            return self.function(*args, **kwargs)  # a part of somebody else's plan
+            return self.function(*args, **kwargs)  # recorded by another plan
         if self._threads is None:
             return self._run(args, kwargs)
         with default_device().limited_threads(self._threads):
@@ -242,10 +242,10 @@ class Compiled(Generic[P, R]):
             for other in others:
                 if other.executable is not None:
                     other.executable.release_memory()
-            result = self._replay_with_what_is_left(plan, inputs)
+            result = self._replay_in_low_memory(plan, inputs)
         return result
 
-    def _replay_with_what_is_left(self, plan: Recordings, inputs: list[Tensor]) -> R:
+    def _replay_in_low_memory(self, plan: Recordings, inputs: list[Tensor]) -> R:
         result: R
         try:
             result = plan.run(inputs)
@@ -313,7 +313,7 @@ def _key(value: Any, inputs: list[Tensor]) -> Hashable:
         inputs.append(value)
         data = value.data
         return (data.shape, data.dtype)
-    if kind in PLAIN or hasattr(kind, "boxes"):  # a module is told by its identity
+    if kind in PLAIN or hasattr(kind, "boxes"):  # a module is identified by its id
         return (kind, value)
     names: tuple[Any, ...] = ()
     if kind is dict:
@@ -322,7 +322,7 @@ def _key(value: Any, inputs: list[Tensor]) -> Hashable:
         return None
     parts: list[Any] = [kind, names]
     for item in value:
-        if type(item) is Tensor:  # nearly always, and a call takes as long as the rest
+        if type(item) is Tensor:  # the usual case, without a function call
             inputs.append(item)
             data = item.data
             parts.append((data.shape, data.dtype))

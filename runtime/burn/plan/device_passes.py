@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from burn.plan.passes import Pass, run_passes
+from burn.plan.passes import run_passes
 from burn.plan.passes.constants import hoist_constants
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.attention import fuse_attention
@@ -23,7 +23,7 @@ from burn.plan.passes.fusion.merging import merge_layers
 from burn.plan.passes.fusion.norms import fold_norms
 from burn.plan.passes.fusion.permutes import delay_permutes
 from burn.plan.passes.fusion.scales import fold_scales
-from burn.plan.passes.graph import FLOAT32
+from burn.plan.passes.graph import FLOAT32, Pass
 from burn.plan.plan_ir import Segment
 
 if TYPE_CHECKING:

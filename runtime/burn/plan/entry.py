@@ -8,7 +8,7 @@ from burn.plan.compiled import Compiled
 from burn.plan.precisions import lowering_passes
 
 if TYPE_CHECKING:
-    from burn.plan.passes import Pass
+    from burn.plan.passes.graph import Pass
 
 P = ParamSpec("P")
 R = TypeVar("R")

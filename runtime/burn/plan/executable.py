@@ -1,8 +1,8 @@
 """The interface between plans and devices.
 
 A backend's ``bind`` turns a :class:`Plan` into an :class:`Executable`. It may run the
-passes of :mod:`burn.plan.passes` on a copy of the recording, and has means of its own
-to run what comes out: prepared primitives, generated kernels, captured graphs.
+passes of :mod:`burn.plan.passes` on a copy of the recording. The result runs as
+prepared primitives, generated kernels or captured graphs.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from burn.plan.plan_ir import Segment, has_gradients, written
+from burn.plan.plan_ir import Segment, boxes_written, has_gradients
 from burn.plan.precisions import FULL, OF_UPDATES
 
 if TYPE_CHECKING:
-    from burn.plan.passes import Pass
-    from burn.plan.passes.graph import Inputs
+    from burn.plan.passes.graph import Inputs, Pass
     from burn.plan.profile import Profiler
 
 
@@ -52,7 +51,7 @@ class Plan:
     @property
     def sets_boxes(self) -> bool:
         """Whether the plan sets boxes at its end."""
-        return next(written(self.root), None) is not None
+        return next(boxes_written(self.root), None) is not None
 
     @property
     def can_lower(self) -> bool:

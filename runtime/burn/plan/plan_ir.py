@@ -52,8 +52,8 @@ class Step:
             and self.primitive is other.primitive
             and self.outputs == other.outputs
             and self.shapes == other.shapes
-            and _same(self.args, other.args)
-            and _same(self.static, other.static)
+            and _are_equal(self.args, other.args)
+            and _are_equal(self.static, other.static)
         )
 
 
@@ -193,11 +193,11 @@ def grow(
     find_drops(root)
 
 
-def written(segment: Segment) -> Iterator[Box]:
+def boxes_written(segment: Segment) -> Iterator[Box]:
     """Yield the boxes that are set in ``segment`` or its successors."""
     yield from segment.writes
     for child in segment.children.values():
-        yield from written(child)
+        yield from boxes_written(child)
 
 
 def has_gradients(segment: Segment) -> bool:
@@ -249,18 +249,18 @@ def find_drops(segment: Segment) -> set[int]:
     return live
 
 
-def _same(a: Any, b: Any) -> bool:
+def _are_equal(a: Any, b: Any) -> bool:
     """Return whether nested arguments are equal; constants are compared by bytes."""
     if type(a) is not type(b):
         return False
     if isinstance(a, list | tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
+        return len(a) == len(b) and all(map(_are_equal, a, b))
     if isinstance(a, dict):
-        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+        return a.keys() == b.keys() and all(_are_equal(a[key], b[key]) for key in a)
     if type(a) is slice:
-        return _same((a.start, a.stop, a.step), (b.start, b.stop, b.step))
+        return _are_equal((a.start, a.stop, a.step), (b.start, b.stop, b.step))
     if type(a) is Tensor:
-        return a is b or (a.backend is b.backend and _same(a.numpy(), b.numpy()))
+        return a is b or (a.backend is b.backend and _are_equal(a.numpy(), b.numpy()))
     if hasattr(a, "tobytes"):
         same: bool = a is b or (
             a.shape == b.shape and a.dtype == b.dtype and a.tobytes() == b.tobytes()

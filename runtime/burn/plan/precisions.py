@@ -6,7 +6,7 @@ A plan in float32 is recorded without any pass, so that a first call imports non
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from burn.plan.passes import Pass
+    from burn.plan.passes.graph import Pass
 
 FULL = "float32"
 #: The precisions for plans that set boxes. int8 is excluded: its calibration runs a

@@ -296,7 +296,8 @@ def profile_calls(
     while len(totals) < _LEAST or (
         len(totals) < _MOST and perf_counter_ns() - start < _ENOUGH
     ):
-        # In blocks: both plans copy the boxes that the other has set, in the first run.
+        # In blocks, since the first run of a plan copies the boxes that the other plan
+        # set.
         for _ in range(_BLOCK):
             before = perf_counter_ns()
             call()

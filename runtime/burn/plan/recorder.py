@@ -100,7 +100,7 @@ class Recorder(Backend):
         """Record that the plan sets ``box`` at its end; return its current value."""
         held, inner = box.held(), innermost(value)
         if inner.backend is not self:
-            inner = self._kept(self.device.import_tensor(inner))
+            inner = self._record_constant(self.device.import_tensor(inner))
         self._before.setdefault(box, held)
         if self._profiler is not None:
             self._profiler.save(box, held)
@@ -132,7 +132,7 @@ class Recorder(Backend):
     def stands_for(self, other: Backend) -> bool:
         return other is self or other is self.device
 
-    def _kept(self, array: Any) -> Tensor:
+    def _record_constant(self, array: Any) -> Tensor:
         """Return a constant as a recorded tensor."""
         box = Buffer(Tensor(array, self.device))
         return self.read(box)
@@ -145,7 +145,7 @@ class Recorder(Backend):
     ) -> Any:
         seen: list[RecordedValue] = []
         plain = tuple(
-            map_structure(lambda arg: self._plain(arg, seen), a) for a in args
+            map_structure(lambda arg: self._device_argument(arg, seen), a) for a in args
         )
         if not seen:
             return self._constant(primitive, plain, static)
@@ -154,7 +154,7 @@ class Recorder(Backend):
             return result
         several = isinstance(result, tuple)
         tensors = tuple(self.new(item) for item in (result if several else (result,)))
-        slots = tuple(map_structure(_slot, arg) for arg in map(self._named, args))
+        slots = tuple(map_structure(_slot, arg) for arg in map(self._read_boxes, args))
         self.events.append(
             Step(
                 *(primitive, slots, static),
@@ -169,7 +169,7 @@ class Recorder(Backend):
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
         """Return a constant as a recorded tensor."""
-        return self._kept(self.device.from_numpy(array)).data
+        return self._record_constant(self.device.from_numpy(array)).data
 
     def to_numpy(self, data: Any) -> np.ndarray[Any, Any]:
         """Return the value in this run, and record a guard on it.
@@ -185,11 +185,11 @@ class Recorder(Backend):
         self.events.append(Guard(data.place, array.tobytes()))
         return array
 
-    def _named(self, arg: Any) -> Any:
+    def _read_boxes(self, arg: Any) -> Any:
         """Return ``arg`` with recorded tensors instead of boxes."""
         return map_structure(lambda x: self.read(x) if isinstance(x, Box) else x, arg)
 
-    def _plain(self, arg: Any, seen: list[RecordedValue]) -> Any:
+    def _device_argument(self, arg: Any, seen: list[RecordedValue]) -> Any:
         """Return ``arg`` for the device, and append its recorded values to ``seen``."""
         if isinstance(arg, Box):
             arg = self.read(arg)

@@ -16,7 +16,7 @@ from burn.plan.recorder import RecordedValue, Recorder, UnplannableError
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:
-    from burn.plan.passes import Pass
+    from burn.plan.passes.graph import Pass
     from burn.plan.profile import Profiler
 
 #: The types of Python arguments and results that a plan takes as they are.
@@ -89,10 +89,10 @@ class Recordings:
             self.executable = executable = self.device.bind(plan)
         recorder.forget_values()
         if executable.is_lowered or self._options.is_replayed:
-            recorder.undo()  # the first result is like all others
+            recorder.undo()  # the first result equals later ones
             del recorder, result, given, named, places, slots  # before values are bound
             return self.run(inputs)
-        return mapped(_plain, result)
+        return mapped(_device_leaf, result)
 
 
 class Options(NamedTuple):
@@ -118,7 +118,7 @@ def _slots(result: Any, recorder: Recorder) -> Any:
 
 
 def _slot(leaf: Any, recorder: Recorder) -> Any:
-    # Not a closure that calls itself: its cycle would keep the recorder for a while.
+    # Not a recursive closure, whose reference cycle would keep the recorder alive.
     if type(leaf) is Tensor:
         if type(leaf.data) is RecordedValue:
             return Slot(leaf.data.place)
@@ -133,12 +133,12 @@ def _slot(leaf: Any, recorder: Recorder) -> Any:
     raise UnplannableError(f"the result has {leaf!r} in it")
 
 
-def _plain(leaf: Any) -> Any:
+def _device_leaf(leaf: Any) -> Any:
     """Return a leaf of a result, with recorded values replaced by tensors on the
     device.
     """
     if type(leaf) is Tensor and type(leaf.data) is RecordedValue:
         return leaf.data.tensor
     if type(leaf) is Tensor and type(leaf.data) is Tensor:
-        return Tensor(_plain(leaf.data), leaf.backend)
+        return Tensor(_device_leaf(leaf.data), leaf.backend)
     return leaf

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from burn.backend.arrays import ArrayBackend, ignoring_errors
 from burn.plan.executable import Executable, Plan
-from burn.plan.passes.places import last_place
+from burn.plan.passes.places import last_slot
 from burn.plan.plan_ir import Lifted, Read, Segment, Slot, Step, UnforeseenError
 from burn.plan.pytree import mapped
 from burn.tensor import Tensor, innermost
@@ -20,7 +20,7 @@ class Replay(Executable):
     def __init__(self, plan: Plan, device: ArrayBackend) -> None:
         self.root, self._device = plan.root, device
         self._bound = BoundSegment(plan.root, device)
-        self._count = last_place(plan.root) + 1
+        self._count = last_slot(plan.root) + 1
         self._notes: list[str] = []
         if plan.generated:
             self._notes.append(f"generated kernels are not used: it is on {device}")
@@ -81,19 +81,19 @@ def bound_step(
 ) -> Callable[[Values], None]:
     """Return ``step`` as a function of a plan's values, by ``kernel`` if given."""
     if isinstance(step, Read):
-        return _reading(step)
+        return _box_reader(step)
     kernel = kernel or step.primitive.kernel_for(device)
-    return _calling(step, drops, device, kernel)
+    return _primitive_call(step, drops, device, kernel)
 
 
-def _reading(step: Read) -> Callable[[Values], None]:
+def _box_reader(step: Read) -> Callable[[Values], None]:
     def read(values: Values) -> None:
         values[step.place] = innermost(step.held()).data
 
     return read
 
 
-def _calling(
+def _primitive_call(
     step: Step,
     drops: tuple[int, ...],
     device: ArrayBackend,
@@ -168,11 +168,11 @@ def arguments(arg: Any, values: Values | dict[int, Any]) -> Any:
 
 def fill_result(result: Any, values: Values, device: ArrayBackend) -> Any:
     """Return the result of the function, with tensors in place of slots."""
-    return mapped(partial(_filled, values=values, device=device), result)
+    return mapped(partial(_fill_leaf, values=values, device=device), result)
 
 
-def _filled(leaf: Any, values: Values, device: ArrayBackend) -> Any:
-    # Not a closure that calls itself: its cycle would keep ``values`` for a while.
+def _fill_leaf(leaf: Any, values: Values, device: ArrayBackend) -> Any:
+    # Not a recursive closure, whose reference cycle would keep ``values`` alive.
     if type(leaf) is Lifted:
-        return Tensor(_filled(leaf.value, values, device), leaf.backend)
+        return Tensor(_fill_leaf(leaf.value, values, device), leaf.backend)
     return Tensor(values[leaf.place], device) if type(leaf) is Slot else leaf

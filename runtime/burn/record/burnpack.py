@@ -60,8 +60,10 @@ def _described(root: Any) -> tuple[dict[str, Entry], dict[str, str]]:
         except RecordError as problem:
             problems.append(f"tensor {shown(name)}: {problem}")
     ordered = dict(sorted(entries.items(), key=lambda item: item[1].begin))
-    held = [(name, entry) for name, entry in ordered.items() if entry.end > entry.begin]
-    for (before, one), (after, other) in pairwise(held):
+    nonempty = [
+        (name, entry) for name, entry in ordered.items() if entry.end > entry.begin
+    ]
+    for (before, one), (after, other) in pairwise(nonempty):
         if other.begin < one.end:
             problems.append(f"tensor {shown(after)} overlaps tensor {shown(before)}")
     if problems:
@@ -91,13 +93,13 @@ def _data_start(after: int, data: Bytes, entries: Mapping[str, Entry]) -> int:
     A file truncated by as many bytes as its padding ends like one without padding, so
     that layout is rejected if all offsets are aligned and the padding is present.
     """
-    held = [entry for entry in entries.values() if entry.end > entry.begin]
-    length = max((entry.end for entry in held), default=0)
+    nonempty = [entry for entry in entries.values() if entry.end > entry.begin]
+    length = max((entry.end for entry in nonempty), default=0)
     aligned, size = after + -after % _ALIGNMENT, len(data)
     if not length:
         return min(aligned, size)
     is_padded = not data[after:aligned].any()
-    is_aligned = all(entry.begin % _ALIGNMENT == 0 for entry in held)
+    is_aligned = all(entry.begin % _ALIGNMENT == 0 for entry in nonempty)
     starts = (aligned,) if is_aligned and is_padded else (aligned, after)
     for start in starts:
         if start + length == size:

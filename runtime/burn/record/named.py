@@ -45,7 +45,7 @@ def parse_json(data: Bytes) -> tuple[Header, Bytes]:
     """Return the same for a JSON record, whose bytes are lists of numbers."""
     text = _checked_text(data)
     parts: list[bytes] = []
-    taken = [0]
+    offset = [0]
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(items)
@@ -54,7 +54,7 @@ def parse_json(data: Bytes) -> tuple[Header, Bytes]:
                 f"a key is there twice: {shown([key for key, _ in items])}"
             )
         if result.keys() == _TENSOR:
-            result["bytes"] = _gathered(result["bytes"], parts, taken)
+            result["bytes"] = _gathered(result["bytes"], parts, offset)
         return result
 
     try:
@@ -82,7 +82,7 @@ def _small(size: int) -> str:
     )
 
 
-def _gathered(values: Any, parts: list[bytes], taken: list[int]) -> Blob:
+def _gathered(values: Any, parts: list[bytes], offset: list[int]) -> Blob:
     try:
         part = bytes(values) if isinstance(values, list) else None
     except (TypeError, ValueError):
@@ -91,8 +91,8 @@ def _gathered(values: Any, parts: list[bytes], taken: list[int]) -> Blob:
         raise RecordError(f"expected bytes as a list of 0 to 255, got {shown(values)}")
     # Aligned for every dtype.
     parts.append(part + bytes(-len(part) % 16))
-    start = taken[0]
-    taken[0] += len(parts[-1])
+    start = offset[0]
+    offset[0] += len(parts[-1])
     return Blob(start, start + len(part))
 
 

@@ -133,7 +133,7 @@ def _mismatch(box: Box, tensor: StoredTensor, convert: bool) -> Status | None:
     return None if alike else "wrong dtype"
 
 
-class _Unfit(ValueError):  # noqa: N818  says what the values are
+class _Unfit(ValueError):  # noqa: N818  names the values
     """Values that the dtype of a box cannot represent."""
 
 

@@ -34,8 +34,8 @@ def renumber(keys: Collection[str], wanted: Collection[str]) -> dict[str, str]:
             if _is_number(part):
                 if before not in places:
                     numbers = ours[before]
-                    kept = numbers <= theirs.get(tuple(after), set())
-                    places[before] = {} if kept else _ranks(numbers)
+                    is_unchanged = numbers <= theirs.get(tuple(after), set())
+                    places[before] = {} if is_unchanged else _ranks(numbers)
                 after.append(places[before].get(part, part))
             else:
                 after.append(part)

@@ -96,7 +96,7 @@ def test_casts_that_are_switched_off_change_nothing(tmp_path: Path) -> None:
     ("path", "body", "arguments", "message"),
     [
         (AUTOCAST, "y = torch.mul(x, x)", '"cpu", 15, True, None, ', "torch.autocast"),
-        (NO_GRAD, "y = torch.add_(x, 1)", "", "a change in place, within"),
+        (NO_GRAD, "y = torch.add_(x, 1)", "", "is changed in place within"),
     ],
     ids=["autocast", "in place"],
 )

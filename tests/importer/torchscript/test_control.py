@@ -215,12 +215,12 @@ return torch.add(y, 1)
             "  pass\n"
             "return torch.stack(outs)",
             8,
-            "a list that changes in a branch or loop",
+            "a list changes in a branch or loop",
         ),
         (
             "outs = [None, x]\nn = torch.size(x, 0)\nreturn outs[torch.sub(n, 1)]",
             9,
-            "an item that is known only at run time",
+            "an item is known only at run time",
         ),
         ("return [y for y in x]", 7, "an expression of kind ListComp"),
         ("assert x\nreturn x", 7, "a statement of kind Assert"),

@@ -232,12 +232,12 @@ return torch.add(y, torch.sum(torch.stack(s)))
     [
         (
             "_0 = torch.append(outs, torch.add_(y, row))",
-            "a loop that keeps a tensor which later iterations change in place",
+            "a loop stores a tensor that later iterations change in place",
         ),
         ("_0 = torch.add_(p, row)\n  p = row", "a loop that changes 'p' in place"),
         (
             "_0 = torch.add_(s[0], row)\n  _1 = torch._set_item(s, 0, row)",
-            "a loop that changes an item of a list in place and in the list",
+            "a loop changes a list item in place and replaces it",
         ),
         (
             "z = torch.add(v, row)\n  _0 = torch.add_(y, z)",
@@ -249,16 +249,16 @@ return torch.add(y, torch.sum(torch.stack(s)))
         ),
         (
             "_0 = torch.append(outs, outs[torch.sub(i, 1)])",
-            "an item of a list within the loop that it grows in",
+            "an item of a list is read within the loop that appends to it",
         ),
-        ("_0 = torch.pop(s)", "a list that changes in a branch or loop"),
+        ("_0 = torch.pop(s)", "a list changes in a branch or loop"),
         (
             "_0 = torch.add_(s[torch.remainder(i, 2)], row)",
             "a change in place of an item that is known only at run time",
         ),
         (
             "_0 = torch._set_item(s, torch.remainder(i, 2), row)",
-            "an assignment to a list item whose index is known only at run time",
+            "the index of an assigned list item is known only at run time",
         ),
     ],
 )

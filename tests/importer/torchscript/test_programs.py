@@ -178,7 +178,7 @@ def test_complex_inputs_are_pairs(tmp_path: Path) -> None:
 def test_complex_numbers_on_one_side_of_a_branch_are_refused(tmp_path: Path) -> None:
     forward = BRANCH.replace("torch.complex(x, x)\nelse", "x\nelse")
     path = net(forward, example("Float", 3, 2)).saved(tmp_path)
-    with pytest.raises(UnsupportedModel, match="complex numbers on one side"):
+    with pytest.raises(UnsupportedModel, match="complex on one side"):
         read(path)
 
 

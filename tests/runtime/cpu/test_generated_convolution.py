@@ -17,7 +17,7 @@ from burn.backend.cpu.blas.generated_convolution import (
 )
 from burn.backend.cpu.jit import machine as machines
 from burn.backend.cpu.jit.entries import GENERATED
-from burn.backend.cpu.jit.images.convolution import convolved
+from burn.backend.cpu.jit.images.convolution import convolution_kernel
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.pool import thread_count
 from burn.backend.cpu.onednn.binding import engine
@@ -50,7 +50,7 @@ def compare(
     limits = given.get("limits", INFINITE)
     args = (image, factors, bias, residual)
     convolve(*args, expected, wins, limits)
-    kernel = convolved(*args, out, wins, limits)
+    kernel = convolution_kernel(*args, out, wins, limits)
     made = machine().call(kernel)
     for _ in range(2):
         made.call()
@@ -112,7 +112,9 @@ def test_the_stride_of_a_single_column_is_not_read() -> None:
     assert strange.flags.c_contiguous
     out = np.empty((2, 5, 1, 4), np.float32)
     wins = windows((5, 1), (1, 1), 1, 0, 1)
-    made = machine().call(convolved(strange, weight, None, None, out, wins, INFINITE))
+    made = machine().call(
+        convolution_kernel(strange, weight, None, None, out, wins, INFINITE)
+    )
     made.call()
     assert_close(out, image @ weight[0, 0])
 

@@ -71,7 +71,7 @@ def test_no_kernel_is_written_that_cannot_pay(monkeypatch: pytest.MonkeyPatch) -
     def refuse(*_: Any) -> Kernel:
         raise AssertionError("a kernel was written")
 
-    monkeypatch.setattr(joining, "written", refuse)
+    monkeypatch.setattr(joining, "group_kernel", refuse)
     with engine.numpy_only():
         assert GENERATED not in kernels(run(lambda x: x * 2.0 + 1.0, normal(3, 8)))
         with pytest.raises(AssertionError, match="was written"):

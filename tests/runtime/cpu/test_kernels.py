@@ -12,9 +12,9 @@ from hypothesis import given, settings, strategies as st
 import burn
 from burn import ops
 from burn.backend.cpu.jit import machine as machines
-from burn.backend.cpu.jit.calls import read
+from burn.backend.cpu.jit.calls import parse_call
 from burn.backend.cpu.jit.groups import Frees, Group
-from burn.backend.cpu.jit.source import BLOCK, written
+from burn.backend.cpu.jit.source import BLOCK, group_kernel
 from burn.backend.cpu.onednn.binding import engine
 from burn.plan.compiled import Compiled
 from tests.runtime.onednn import assert_close, normal
@@ -205,9 +205,9 @@ def run_together(*calls: Any) -> str:
     """Do calls of NumPy by one kernel, and return its source."""
     group, frees = Group(0), Frees([])
     for call in calls:
-        actual = read(call)
+        actual = parse_call(call)
         assert actual is not None and group.take(actual, frees)
-    kernel = written(group, group.stores(frees))
+    kernel = group_kernel(group, group.stores(frees))
     call, _, _owned = machines.machine().call(kernel)
     call()
     return kernel.text

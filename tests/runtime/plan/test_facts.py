@@ -14,20 +14,17 @@ from tests.runtime.onednn import normal
 from tests.runtime.programs import optimized
 
 
-@primitive(removable=True)
+@primitive(removable=True, no_gradient="only forward is tested")
 def removable_for_plans(x: Any) -> Any:
     """Twice ``x``."""
     return x + x
 
 
-@primitive
+@primitive(no_gradient="only forward is tested")
 def lasting_for_plans(x: Any) -> Any:
     """Twice ``x``."""
     return x + x
 
-
-removable_for_plans.no_gradient("only forward is tested")
-lasting_for_plans.no_gradient("only forward is tested")
 
 #: Activations whose gradients are of primitives for any use.
 ACTIVATIONS: dict[str, Callable[[Any], Any]] = {

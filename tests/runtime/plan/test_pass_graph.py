@@ -5,8 +5,8 @@ import pytest
 
 from burn import ops
 from burn.plan import passes
-from burn.plan.passes import Pass, run_passes
-from burn.plan.passes.graph import Graph, Steps
+from burn.plan.passes import run_passes
+from burn.plan.passes.graph import Graph, Pass, Steps
 from burn.plan.plan_ir import Segment, Slot, Step
 
 

@@ -244,15 +244,13 @@ def test_values_go_when_they_are_needed_no_more() -> None:
     alive: list[int] = []
     seen: list[Any] = []
 
-    @burn.primitive.primitive
+    @burn.primitive.primitive(no_gradient="it counts")
     def watched_for_plans(x: Any) -> Any:
         gc.collect()
         alive.append(sum(reference() is not None for reference in seen))
         out = x + 1
         seen.append(weakref.ref(out))
         return out
-
-    watched_for_plans.no_gradient("it counts")
 
     def chain(x: Any) -> Any:
         for _ in range(6):

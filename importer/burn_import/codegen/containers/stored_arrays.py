@@ -96,7 +96,7 @@ class StoredArrays:
             self.names.add(path[0])
         else:
             is_named = path and not path[-1].isdigit()
-            leaf = path[-1] if is_named else self.word(constant)
+            leaf = path[-1] if is_named else self.attribute_name(constant)
             path = (self.names.unique(attribute(leaf)),)
             self.plain[constant] = text
             self.plain_names.add(path[0])
@@ -128,11 +128,11 @@ class StoredArrays:
             return ()
         pairs = zip(own, path, strict=False)
         within = len(path) > len(own) and all(a in (b, f"part_{b}") for a, b in pairs)
-        inside = self.named(path[len(own) :]) if within else path[-1:]
+        inside = self.relative_path(path[len(own) :]) if within else path[-1:]
         # A single number is no attribute, but an index of a list in this class.
         return () if inside[-1].isdigit() and len(inside) == 1 else inside
 
-    def named(self, path: Path) -> Path:
+    def relative_path(self, path: Path) -> Path:
         """Return ``path`` relative to this class, with numbers only as list indices."""
         renamed: Path = ()
         for segment in path:
@@ -141,7 +141,7 @@ class StoredArrays:
             renamed += (f"part_{segment}" if segment.isdigit() and names else segment,)
         return renamed
 
-    def word(self, constant: str) -> str:
+    def attribute_name(self, constant: str) -> str:
         """Return an attribute name for ``constant`` if the file has no path for it."""
         if self.part.is_quantizer:
             return self.roles.get(constant, "scale")

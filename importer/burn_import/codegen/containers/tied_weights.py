@@ -49,7 +49,7 @@ def without_repetitions(entries: Sequence[Entry], graph: Graph) -> list[Entry]:
     for entry in entries:
         original = first.setdefault(entry.key, entry)
         same = original.constant == entry.constant
-        if original is entry or not (same or _equal(graph, original, entry)):
+        if original is entry or not (same or _are_equal_arrays(graph, original, entry)):
             unique.append(entry)
     return unique
 
@@ -76,7 +76,7 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
         elif not _may_be_tied(entry, graph):
             continue
         first_entry = first.setdefault((name, array.shape), entry)
-        if first_entry is not entry and _equal(graph, first_entry, entry):
+        if first_entry is not entry and _are_equal_arrays(graph, first_entry, entry):
             if first_entry in backs and entry.layer == "Embedding":
                 first[name, array.shape] = entry  # to which the projection is tied
                 ties = [_redirect(tie, first_entry, entry) for tie in ties]
@@ -86,7 +86,7 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
             backs.append(entry)
     tables = [e for e in first.values() if _may_be_projected_by(e, graph)]
     for back in backs:
-        table = next((t for t in tables if _equal(graph, t, back)), None)
+        table = next((t for t in tables if _are_equal_arrays(graph, t, back)), None)
         if table is not None:
             ties.append(Tie(back.key, table.key))
     return ties
@@ -214,7 +214,7 @@ def _is_uniform(array: Array) -> bool:
     return bool((row == row[0]).all() and (array == row[0]).all())
 
 
-def _equal(graph: Graph, a: Entry, b: Entry) -> bool:
+def _are_equal_arrays(graph: Graph, a: Entry, b: Entry) -> bool:
     """Return whether two arrays have the same dtype, shape and elements."""
     x, y = graph.constants[a.constant], graph.constants[b.constant]
     if x.dtype != y.dtype or x.shape != y.shape:

@@ -21,14 +21,14 @@ def member_attributes(functions: Iterable[list[ast.AST]]) -> set[int]:
 
 
 def _in_function(nodes: list[ast.AST]) -> Iterator[int]:
-    taken: Counter[str] = Counter()
+    variables: Counter[str] = Counter()
     for node in nodes:
         if isinstance(node, ast.For):
-            taken.update(_member_variables(node, taken))
-    if not taken:
+            variables.update(_member_variables(node, variables))
+    if not variables:
         return
     bound = Counter(filter(None, map(_bound_name, nodes)))
-    members = {name for name, count in taken.items() if bound[name] == count}
+    members = {name for name, count in variables.items() if bound[name] == count}
     for node in nodes:
         if isinstance(node, ast.Attribute) and root(node) in members:
             yield id(node)

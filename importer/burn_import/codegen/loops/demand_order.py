@@ -1,4 +1,4 @@
-"""Statements in the order of demand: each before the first statement that reads it.
+"""Statements in the order of demand: each right before its first reader.
 
 Exporters list some nodes of all rounds before or after the others, such as the slices
 of an input. In the order of demand, each round has its own.

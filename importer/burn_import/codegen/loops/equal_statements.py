@@ -75,7 +75,7 @@ def _frozen(value: Any, operands: _Operands, indexed: bool = False) -> Hashable:
         if number is not None:
             operands.numbers.append(number)
             return _NUMBER, str(value.data.dtype), value.data.shape
-        written = _written(value.data)
+        written = _literal_contents(value.data)
         if written is None:
             operands.leaves.append(value)
             return _LEAF
@@ -126,7 +126,7 @@ def _is_float(value: Any) -> bool:
     return not isinstance(value, int) and hasattr(value, "__float__")
 
 
-def _written(symbol: Symbol) -> Hashable:
+def _literal_contents(symbol: Symbol) -> Hashable:
     """Return the contents of an operand that is emitted as a literal, else None."""
     contents = symbol.known
     if contents is None or (symbol.constant and number_in(symbol) is None):
@@ -147,12 +147,12 @@ def rebuilt(
 
     ``numbers`` replaces its integers, if they depend on the number of the step.
     """
-    fill = _Filling(iter(leaves), iter(numbers) if numbers else None)
+    filling = _Filling(iter(leaves), iter(numbers) if numbers else None)
     if isinstance(statement, ModuleCall):
-        args = fill.filled(statement.args)
+        args = filling.fill(statement.args)
         return replace(statement, args=args, targets=targets)
-    static = {k: fill.filled(v) for k, v in statement.static.items()}
-    args = fill.filled(statement.args, is_index(statement))
+    static = {k: filling.fill(v) for k, v in statement.static.items()}
+    args = filling.fill(statement.args, is_index(statement))
     return replace(statement, args=args, static=static, targets=targets)
 
 
@@ -163,21 +163,21 @@ class _Filling:
     leaves: Iterator[Tensor]
     numbers: Iterator[Dim] | None
 
-    def filled(self, value: Any, indexed: bool = False) -> Any:
+    def fill(self, value: Any, indexed: bool = False) -> Any:
         if isinstance(value, Tensor):
             return self.tensor(value)
         if isinstance(value, list | tuple):
-            return type(value)(self.filled(item, indexed) for item in value)
+            return type(value)(self.fill(item, indexed) for item in value)
         if isinstance(value, slice):
-            step = self.filled(value.step)
+            step = self.fill(value.step)
             start = value.start
             first = indexed and start is None and step is None
             if first and type(value.stop) is int:
                 begin = self.number(0)
                 start = None if type(begin) is int and begin == 0 else begin
             else:
-                start = self.filled(start, indexed)
-            return slice(start, self.filled(value.stop, indexed), step)
+                start = self.fill(start, indexed)
+            return slice(start, self.fill(value.stop, indexed), step)
         if indexed and type(value) is int:
             return self.number(value)
         return value
@@ -191,7 +191,7 @@ class _Filling:
             contents = np.full(value.data.shape, other, object)
             type_ = value.data.type.with_known(contents)
             return Tensor(Symbol(type_), value.backend)
-        return next(self.leaves) if _written(value.data) is None else value
+        return next(self.leaves) if _literal_contents(value.data) is None else value
 
     def number(self, value: int) -> Dim:
         return value if self.numbers is None else next(self.numbers)

@@ -1,4 +1,4 @@
-"""Detection of equal steps in a block: over the members of a list, or rounds.
+"""Detection of equal steps in a block: over list members, or iterations (rounds).
 
 A round calls the same modules as the one before it; its indices may depend on its
 number. Steps are compared by their exact data flow: each operand must come from the
@@ -53,19 +53,19 @@ class Steps:
     def runs(self, path: Path) -> Iterator[Run]:
         """Yield runs of equal steps through the list at ``path``, the longest first."""
         runs = []
-        for first, period, count in self._even(path):
+        for first, period, count in self._evenly_spaced_calls(path):
             for lead in range(min(period - 1, LONGEST_LEAD) + 1):
-                runs += self._equal(path, first - lead, period, count)
-        runs = [run for run in runs if self._typed(run)]
+                runs += self._longest_runs(path, first - lead, period, count)
+        runs = [run for run in runs if self._is_accepted(run)]
         runs.sort(key=lambda run: (-run.count * run.period, run.start))
         yield from runs
 
     def rounds(self, start: int, period: int, most: int) -> list[Run]:
         """Return the runs of rounds from ``start`` on, at a distance of ``period``."""
-        runs = self._equal((), start, period, most)
+        runs = self._longest_runs((), start, period, most)
         return [run for run in runs if run.count >= FEWEST_ROUNDS]
 
-    def _even(self, path: Path) -> list[tuple[int, int, int]]:
+    def _evenly_spaced_calls(self, path: Path) -> list[tuple[int, int, int]]:
         """Return (first index, distance, count) of equally spaced member calls."""
         places = list(self._calls(path))
         series: list[tuple[int, int, int]] = []
@@ -73,7 +73,7 @@ class Steps:
             if after != number + 1:
                 continue
             distance = then - at
-            if series and series[-1][1] == distance and _end(series[-1]) == then:
+            if series and series[-1][1] == distance and _run_end(series[-1]) == then:
                 first, _, count = series[-1]
                 series[-1] = (first, distance, count + 1)
             else:
@@ -91,7 +91,9 @@ class Steps:
                 last = int(number[0])
                 yield position, last
 
-    def _equal(self, path: Path, start: int, period: int, most: int) -> list[Run]:
+    def _longest_runs(
+        self, path: Path, start: int, period: int, most: int
+    ) -> list[Run]:
         """Return the longest runs of steps from ``start`` on with equal data flow."""
         if start < 0:
             return []
@@ -156,7 +158,7 @@ class Steps:
                 sources.append("outside")
         return tuple(sources)
 
-    def _typed(self, run: Run) -> bool:
+    def _is_accepted(self, run: Run) -> bool:
         """Return whether type checkers accept the loop and it has enough steps."""
         lists = members_of(run, self.shapes)
         if not all(self.containers.has(p, i, i + run.count) for p, i in lists):
@@ -172,7 +174,7 @@ class Steps:
         return alike or len(lists) == 1
 
 
-def _end(even: tuple[int, int, int]) -> int:
+def _run_end(even: tuple[int, int, int]) -> int:
     first, distance, count = even
     return first + distance * count
 

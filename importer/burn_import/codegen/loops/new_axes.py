@@ -35,7 +35,7 @@ def join_new_axes(block: Block) -> None:
 
 
 def _sources(statement: Statement, unsqueezed: dict[Symbol, Apply]) -> list[Apply]:
-    """Return what is concatenated, if each value is unsqueezed at the joined axis."""
+    """Return the concatenated values if all are unsqueezed at that axis, else []."""
     if not isinstance(statement, Apply) or statement.primitive is not ops.concat:
         return []
     values: Any = statement.args[0]

@@ -1,8 +1,8 @@
 """Detection of statements that repeat at a fixed distance: the rounds of an author.
 
-A round is a group of statements that a loop over time or iterations has printed once
-per iteration. Candidates are found by the keys of statements alone, in time linear in
-their number; :class:`Steps` compares their data flow.
+A round is one iteration of an author's loop, which the exporter has unrolled.
+Candidates are found by the keys of statements alone, in time linear in their number;
+:class:`Steps` compares their data flow.
 """
 
 from __future__ import annotations

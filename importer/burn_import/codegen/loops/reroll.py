@@ -66,7 +66,7 @@ class _Rolls:
             if isinstance(statement, Repetition) and statement.members:
                 self.roll(statement.body)
                 for members in statement.members:
-                    self.limit(statement.body, members)
+                    self.clear_inner_counts(statement.body, members)
 
     def roll_rounds(self, block: Block) -> None:
         """Reroll the rounds of ``block`` and of the bodies of its loops over lists."""
@@ -99,13 +99,13 @@ class _Rolls:
             context = (steps.shapes, self.containers, self.common)
             yield from rerolled_forms(steps.statements, results, run, *context)
 
-    def limit(self, block: Block, outer: Members) -> None:
+    def clear_inner_counts(self, block: Block, outer: Members) -> None:
         """Clear the counts of inner lists that vary between members of ``outer``."""
         depth = len(outer.path) + 1
         for statement in block.statements:
             if not isinstance(statement, Repetition):
                 continue
-            self.limit(statement.body, outer)
+            self.clear_inner_counts(statement.body, outer)
             for at, inner in enumerate(statement.members):
                 if inner.path[:depth] != (*outer.path, str(outer.start)):
                     continue
@@ -127,7 +127,7 @@ class _Rolls:
         before = block.statements
         for loop in sorted(loops, key=lambda loop: -loop.saving):
             block.statements = loop.statements
-            if self.written():
+            if self.are_dimensions_readable():
                 return True
             block.statements = before
         return False
@@ -141,7 +141,7 @@ class _Rolls:
                 loops = rerolled_forms(statements, block.results, run, *context)
                 yield from (one for one in loops if one.saving >= 0)
 
-    def written(self) -> bool:
+    def are_dimensions_readable(self) -> bool:
         """Return whether all dimensions can still be read from a value."""
         try:
             Extents(Namespace()).plan(self.trace.parameters, self.trace.body)

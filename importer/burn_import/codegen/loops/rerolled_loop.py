@@ -89,7 +89,7 @@ def rerolled_forms(
         rolling = _Rolling(statements, results, run, shapes, containers, common)
         parts = rolling.parts()
         if parts == [run]:
-            loop = rolling.whole()
+            loop = rolling.as_loop()
             if loop is not None:
                 yield loop
         else:
@@ -182,9 +182,9 @@ class _Rolling:
                 return [replace(run, count=done), rest]
         return [run]
 
-    def whole(self) -> Rolled | None:
+    def as_loop(self) -> Rolled | None:
         """Return the statements with the loop, or None if it is impossible."""
-        if self.mixed():
+        if self.calls_fixed_member():
             return None
         body = Block()
         for offset in range(self.run.period):
@@ -193,18 +193,18 @@ class _Rolling:
                 return None
             body.statements.append(statement)
         lists = self.lists()
-        rest = [self.with_lists(s, lists) for s in self.statements[self.end :]]
+        rest = [self.read_collected(s, lists) for s in self.statements[self.end :]]
         if not self.run.path and self.items:
             return None
         loop = self.loop(body, lists)
         later = {symbol for one in rest for symbol in reads(one)}
         later.update(symbols_in(list(self.results)))
-        taken = [one for slot in lists for one in self.taken(slot, lists[slot])]
+        taken = [one for slot in lists for one in self.item_reads(slot, lists[slot])]
         taken = [one for one in taken if later.intersection(one.targets)]
         statements = [*self.statements[: self.run.start], loop, *taken, *rest]
         return Rolled(statements, self.saving(loop, len(taken)))
 
-    def saving(self, loop: Repetition, taken: int) -> int:
+    def saving(self, loop: Repetition, reads: int) -> int:
         """Estimate how many words of source the loop saves."""
         words = 0
         for at in range(self.run.start, self.run.start + self.run.period):
@@ -215,10 +215,10 @@ class _Rolling:
         lists = loop.targets[len(loop.state) :]
         named = all(one.name != self.common.key(plural(UNNAMED)) for one in lists)
         items = sum(1 if one.name else 1 + self.run.count for one, _ in loop.items)
-        collected = len(lists) + (0 if named else taken // 2)
+        collected = len(lists) + (0 if named else reads // 2)
         return words * (self.run.count - 1) - head - state - items - collected
 
-    def mixed(self) -> bool:
+    def calls_fixed_member(self) -> bool:
         """Return whether a step also calls one fixed member of a stepped list."""
         stepping = {
             (*path, str(first)) for path, first in members_of(self.run, self.shapes)
@@ -331,7 +331,7 @@ class _Rolling:
             members,
         )
 
-    def taken(self, slot: Place, collected: Symbol) -> list[Statement]:
+    def item_reads(self, slot: Place, collected: Symbol) -> list[Statement]:
         """Return statements that read single items of a collected list."""
         block = Block()
         self.tracer.blocks.append(block)
@@ -345,7 +345,7 @@ class _Rolling:
         self.tracer.blocks.pop()
         return block.statements
 
-    def with_lists(self, of: Statement, lists: Mapping[Place, Symbol]) -> Statement:
+    def read_collected(self, of: Statement, lists: Mapping[Place, Symbol]) -> Statement:
         """Return a statement that reads collected lists for equal list operands."""
         if not isinstance(of, Apply) or not lists:
             return of
@@ -354,10 +354,12 @@ class _Rolling:
             is_plain = isinstance(arg, list) and all(
                 isinstance(one, Tensor) for one in arg
             )
-            args.append(self.with_list(arg, lists) if is_plain else arg)
+            args.append(self.read_collected_list(arg, lists) if is_plain else arg)
         return Apply(of.primitive, tuple(args), of.static, of.targets, of.origin)
 
-    def with_list(self, values: list[Tensor], lists: Mapping[Place, Symbol]) -> Any:
+    def read_collected_list(
+        self, values: list[Tensor], lists: Mapping[Place, Symbol]
+    ) -> Any:
         """Return a list operand that is, or contains, a collected list.
 
         Rounds alone become part of a longer list: ``[first, *rounds]``.

@@ -30,8 +30,8 @@ def chain_calls(block: Block, path: Path, containers: Containers) -> bool:
     (_, first), (end, last) = calls[0], calls[-1]
     block.statements[end] = ModuleCall(path, first.args, last.targets)
     gone = {at for at, _ in calls[:-1]}
-    kept = [one for at, one in enumerate(block.statements) if at not in gone]
-    block.statements = kept
+    remaining = [one for at, one in enumerate(block.statements) if at not in gone]
+    block.statements = remaining
     containers.chains.update(lists)
     return True
 

@@ -73,7 +73,7 @@ def _rank(places: tuple[int | None, ...]) -> tuple[int, ...]:
 
 
 class Comparison:
-    """A run of the unification, with what it knows about each body."""
+    """The state of one unification of several bodies."""
 
     def __init__(self, bodies: Sequence[Body], is_block: bool = False) -> None:
         """``is_block`` is set for the blocks that only some bodies have."""
@@ -90,7 +90,8 @@ class Comparison:
         self.compared: set[tuple[Symbol, ...]] = set()
         #: Statements of the first body that all bodies have, for one reader at least.
         self.common: set[int | str] = set()
-        #: By statement, what stands for the result of an optional block in each body.
+        #: The values in place of the result of an optional block, one per body, by
+        #: statement.
         self.mains: dict[int, tuple[Symbol, ...]] = {}
         #: Loop-carried values, by loop and position.
         self.carried: dict[Symbol, tuple[int | str, ...]] = {}

@@ -45,7 +45,7 @@ def without_block(
         return values, operand_path
     having = tuple(origin == origins[0] for origin in origins)
     goal = next(origin for origin in origins if origin != origins[0])
-    mains = _mains(run, symbols, having, goal)
+    mains = _main_operands(run, symbols, having, goal)
     if mains is None:
         return values, operand_path
     chain, operands = mains
@@ -94,7 +94,7 @@ def check_final_blocks(run: Unification) -> None:
 
 
 def _origin(run: Unification, index: int, symbol: Symbol) -> Hashable:
-    """Return what computes a value, without its operands."""
+    """Return a key of the statement that computes a value, without its operands."""
     kind = run.kind(index, symbol)
     if kind == "carried":
         return kind, run.carried[symbol]
@@ -116,13 +116,13 @@ def _makers(run: Unification, index: int) -> Callable[[Symbol], Statement | None
     return lambda symbol: run.makers[index].get(symbol, (0, None))[1]
 
 
-def _mains(
+def _main_operands(
     run: Unification,
     symbols: Sequence[Symbol],
     having: Sequence[bool],
     goal: Hashable,
 ) -> tuple[Chain, list[Symbol | None]] | None:
-    """Return the way to a block's main operand, and the operand where there is one."""
+    """Return the path to a block's main operand, and that operand in each body."""
 
     def is_goal(symbol: Symbol) -> bool:
         return _origin(run, 0, symbol) == goal

@@ -185,7 +185,7 @@ def _conditions(union: Union) -> dict[tuple[bool, ...], str]:
 
 
 def _labels(shape: Any, movements: set[str]) -> dict[int, str]:
-    """Return labels of axes of a shape, by what then exchanges them."""
+    """Return labels of the axes of a shape, from the primitives that permute them."""
     if not isinstance(shape, tuple | list) or not movements:
         return {}
     if len(shape) == 4 and "transpose" in movements:

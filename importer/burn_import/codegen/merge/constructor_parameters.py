@@ -119,18 +119,22 @@ class _Plan:
 
     def text(self, column: Column) -> str:
         """Return the source of a column, with a new parameter if it needs one."""
-        values = _known(column.values)
+        values = _present(column.values)
         is_derived_width = column.derived and _is_width(column.label)
         if not is_derived_width and len({(type(v), v) for v in values}) == 1:
             return literal(values[0])
-        twins = [other for other in self.columns if _alike(other.values, column.values)]
+        twins = [
+            other
+            for other in self.columns
+            if _are_compatible(other.values, column.values)
+        ]
         labels = [twin.label for twin in twins]
-        text = self.equal(column) or self.related(column, labels)
+        text = self.equal_parameter(column) or self.related_expression(column, labels)
         if column.derived and not text:
             raise DifferError
         if _is_last(column):
             self.make_zero(text)
-        return text or self.new(column, labels)
+        return text or self.add_parameter(column, labels)
 
     def make_zero(self, name: str) -> None:
         """Let a parameter that some classes lack be 0 there instead of None."""
@@ -140,17 +144,17 @@ class _Plan:
                 self.constructor.parameters[index] = Parameter(name, "int", values)
                 self.zeros.add(name)
 
-    def equal(self, column: Column) -> str:
+    def equal_parameter(self, column: Column) -> str:
         """Return a parameter that equals the column's present numbers, else ""."""
         for parameter in self.constructor.parameters:
             if DEPTH in {parameter.name, column.label} != {DEPTH}:
                 continue  # equal counts are often a coincidence
             pairs = zip(parameter.values, column.values, strict=True)
-            if all(b is MISSING or _same(a, b) for a, b in pairs):
+            if all(b is MISSING or _are_equal(a, b) for a, b in pairs):
                 return parameter.name
         return ""
 
-    def related(self, column: Column, labels: Sequence[str]) -> str:
+    def related_expression(self, column: Column, labels: Sequence[str]) -> str:
         """Return an expression of parameters that equals the column, else ""."""
         label = next((word for word in labels if _is_width(word)), column.label)
         present = [i for i, v in enumerate(column.values) if v is not MISSING]
@@ -182,7 +186,7 @@ class _Plan:
         if label == "head_size":
             yield from _quotients(whole)
 
-    def new(self, column: Column, labels: Sequence[str]) -> str:
+    def add_parameter(self, column: Column, labels: Sequence[str]) -> str:
         """Add a parameter for the column, named after its uses."""
         label = identifier(_label(labels))
         if label in self.names:
@@ -214,9 +218,9 @@ class _Plan:
         """Set the condition under which a class has the field."""
         names = self.only.get(one.name)
         if names:
-            text = self.differs(names) or self.has_values(names)
+            text = self.difference_condition(names) or self.has_values(names)
         else:
-            text = self.unequal(one.having) or self.flag(one)
+            text = self.inequality(one.having) or self.flag(one)
         self.constructor.conditions[one.name] = text
 
     def has_values(self, names: Sequence[str]) -> str:
@@ -236,7 +240,7 @@ class _Plan:
             if name not in self.constructor.guards
         )
 
-    def differs(self, names: Sequence[str]) -> str:
+    def difference_condition(self, names: Sequence[str]) -> str:
         """Return ``a != b`` for a width that only some classes have, else "".
 
         The others get the width that it differs from, as in a layer that needs no
@@ -256,7 +260,7 @@ class _Plan:
                 return f"{own.name} != {other.name}"
         return ""
 
-    def unequal(self, having: Row) -> str:
+    def inequality(self, having: Row) -> str:
         """Return ``a != b`` of two parameters if it equals ``having``, else ""."""
         whole = [p for p in self.constructor.parameters if p.kind == "int"]
         for index, p in enumerate(whole):
@@ -276,7 +280,7 @@ class _Plan:
 
 
 def _rank(column: Column) -> int:
-    """Return when a column gets its source: the later, the more it must follow."""
+    """Return the order of a column: columns that must follow from others come last."""
     if _is_last(column):
         return 2
     return int(MISSING in column.values and not column.derived)
@@ -315,7 +319,7 @@ def _label(labels: Sequence[str]) -> str:
     """Return the label of a parameter with several uses: ``channels`` for both.
 
     Windows that are as large as their distance are patches. A number of heads is also
-    the width of what has one feature for each.
+    the width of values with one feature for each head.
     """
     if "heads" in labels:
         return "heads"
@@ -330,18 +334,19 @@ def _label(labels: Sequence[str]) -> str:
     return word if both else first
 
 
-def _alike(a: Row, b: Row) -> bool:
+def _are_compatible(a: Row, b: Row) -> bool:
     """Return whether two columns are equal wherever both have a number."""
     return all(
-        x is MISSING or y is MISSING or _same(x, y) for x, y in zip(a, b, strict=True)
+        x is MISSING or y is MISSING or _are_equal(x, y)
+        for x, y in zip(a, b, strict=True)
     )
 
 
-def _known(values: Row) -> list[Any]:
+def _present(values: Row) -> list[Any]:
     return [value for value in values if value is not MISSING]
 
 
-def _same(a: Any, b: Any) -> bool:
+def _are_equal(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
 
 

@@ -34,7 +34,7 @@ class Flattened:
 def differing_axes(bodies: Sequence[Body]) -> Iterator[Flattened]:
     """Yield the axes that some, but not all of the bodies flatten."""
     axes: list[frozenset[Axes]] = [
-        frozenset(_flattened(body.trace.body.statements)) for body in bodies
+        frozenset(_flattened_axes(body.trace.body.statements)) for body in bodies
     ]
     differing = frozenset().union(*axes) - axes[0].intersection(*axes[1:])
     if differing:
@@ -42,7 +42,7 @@ def differing_axes(bodies: Sequence[Body]) -> Iterator[Flattened]:
         yield Flattened(differing, is_inferred=True)
 
 
-def _flattened(statements: Sequence[Statement]) -> Iterator[Axes]:
+def _flattened_axes(statements: Sequence[Statement]) -> Iterator[Axes]:
     for statement in statements:
         if isinstance(statement, Apply) and statement.primitive is ops.flatten:
             yield statement.args[1:]

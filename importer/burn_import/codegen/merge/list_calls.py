@@ -64,7 +64,7 @@ class ListCall:
 def list_call(statement: Statement) -> ListCall | None:
     """Return a statement as a possible call of a list's members, or None."""
     if isinstance(statement, Repetition):
-        return _looped(statement)
+        return _call_in_loop(statement)
     if not isinstance(statement, ModuleCall) or statement.results is not None:
         return None
     is_plain = not (statement.visit or statement.kept) and len(statement.targets) == 1
@@ -76,7 +76,7 @@ def list_call(statement: Statement) -> ListCall | None:
     return ListCall(form, path, statement.args, statement.targets[0])
 
 
-def _looped(loop: Repetition) -> ListCall | None:
+def _call_in_loop(loop: Repetition) -> ListCall | None:
     """Return the list call of a loop whose body is a single call, or None."""
     if loop.items or len(loop.members) != 1 or not loop.members[0].whole:
         return None
@@ -85,15 +85,15 @@ def _looped(loop: Repetition) -> ListCall | None:
     (call,), (state,), (start,) = loop.body.statements, loop.state, loop.initial
     if not isinstance(call, ModuleCall) or call.results is not None:
         return None
-    carried = [at for at, arg in enumerate(call.args) if _is(arg, state)]
+    carried = [at for at, arg in enumerate(call.args) if _is_value(arg, state)]
     is_chain = [target.data for target in loop.body.results] == call.targets
     if len(carried) != 1 or not is_chain or call.path[:-1] != loop.members[0].path:
         return None
-    args = tuple(start if _is(arg, state) else arg for arg in call.args)
+    args = tuple(start if _is_value(arg, state) else arg for arg in call.args)
     return ListCall("loop", call.path[:-1], args, loop.targets[0], carried[0])
 
 
-def _is(operand: Any, value: Symbol) -> bool:
+def _is_value(operand: Any, value: Symbol) -> bool:
     return isinstance(operand, Tensor) and operand.data is value
 
 
@@ -111,8 +111,8 @@ def unify_list_calls(statements: Sequence[Statement]) -> tuple[list[Statement], 
         return list(statements), False
     first = calls[0]
     if first.form == "loop":
-        kept: list[Statement] = [statements[0]]
-        return kept + [call.as_loop(first.carried) for call in calls[1:]], False
+        first_calls: list[Statement] = [statements[0]]
+        return first_calls + [call.as_loop(first.carried) for call in calls[1:]], False
     if first.form == "module":
         single = all(len(call.args) == 1 for call in calls)
         return (

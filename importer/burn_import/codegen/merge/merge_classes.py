@@ -1,6 +1,6 @@
 """Merging of equivalent classes into one with constructor parameters.
 
-Blocks of a network often differ only in their width, in what they attend to, or in an
+Blocks of a network often differ only in their width, in their attention, or in an
 optional module. Classes are merged level by level, from the inside out, since the calls
 of submodules must be final before a class is compared.
 """
@@ -329,14 +329,14 @@ def stem(name: str) -> str:
 def without_numbers(name: str) -> str:
     """Return a class name without any numbers at the end: ``Conv3x`` of ``Conv3x3V2``.
 
-    A number may be the author's, so this only suggests what to compare.
+    A number may be the author's, so this only selects classes for comparison.
     """
     return re.sub(r"(?:V?\d+)+$", "", name)
 
 
 def without_comments(lines: Sequence[str]) -> list[str]:
     """Return ``lines`` without comments."""
-    return [kept for line in lines if (kept := _COMMENT.sub("", line)).strip()]
+    return [text for line in lines if (text := _COMMENT.sub("", line)).strip()]
 
 
 def levels(tree: Tree) -> list[list[ModuleNode]]:
@@ -344,7 +344,7 @@ def levels(tree: Tree) -> list[list[ModuleNode]]:
 
     Classes with one name are on one level where possible.
     """
-    held = {
+    contents = {
         part.class_name: {
             tree.model[id(call.part)].class_name
             for item in part.items
@@ -354,12 +354,12 @@ def levels(tree: Tree) -> list[list[ModuleNode]]:
         for part in tree.classes
     }
     stems: dict[str, set[str]] = {}
-    for name, inner in held.items():
+    for name, inner in contents.items():
         stems.setdefault(stem(name), set()).update(map(stem, inner))
-    by_name = class_heights(held)
+    by_name = class_heights(contents)
     by_stem = class_heights(stems)
-    rank = {name: by_stem[stem(name)] for name in held}
-    if any(rank[inner] >= rank[name] for name in held for inner in held[name]):
+    rank = {name: by_stem[stem(name)] for name in contents}
+    if any(rank[inner] >= rank[name] for name in contents for inner in contents[name]):
         rank = by_name
     by_level: dict[int, list[ModuleNode]] = {}
     for part in tree.classes:
@@ -367,16 +367,16 @@ def levels(tree: Tree) -> list[list[ModuleNode]]:
     return [by_level[level] for level in sorted(by_level)]
 
 
-def class_heights(held: dict[str, set[str]]) -> dict[str, int]:
+def class_heights(contents: dict[str, set[str]]) -> dict[str, int]:
     """Return the number of levels of classes below each class, itself included."""
     levels: dict[str, int] = {}
 
     def height(name: str) -> int:
         if name not in levels:
             levels[name] = 0  # a class does not contain itself
-            levels[name] = 1 + max(map(height, sorted(held[name])), default=0)
+            levels[name] = 1 + max(map(height, sorted(contents[name])), default=0)
         return levels[name]
 
-    for name in held:
+    for name in contents:
         height(name)
     return levels

@@ -130,13 +130,13 @@ def share(
 
     ``previous`` has the constructor parameters that classes already have.
     """
-    held = {
+    contents = {
         text.name: {
             n for line in (*text.fields, text.steps) for n in _CLASS.findall(line)
         }
         for text in texts
     }
-    inner_classes = {name: inner & set(held) for name, inner in held.items()}
+    inner_classes = {name: inner & set(contents) for name, inner in contents.items()}
     rank = class_heights(inner_classes)
     families = Families()
     if previous is not None:

@@ -27,7 +27,7 @@ from burn_import.tracing.trace import (
 LONGEST = 6
 #: Maximum number of attributes that only one block reads.
 MOST_FIELDS = 2
-#: Primitives that change the layout, which are not what a block is there for.
+#: Primitives that only change the layout; blocks are not named after them.
 LAYOUTS = frozenset({"reshape", "transpose", "permute", "expand", "cast", "unsqueeze"})
 #: Names of constructor arguments for blocks, by primitive.
 NAMES = {"roll": "shift", "add": "residual", "mul": "scale", "pad": "padding"}

@@ -64,11 +64,11 @@ def _symbols(
 ) -> dict[tuple[int | None, ...], Symbol]:
     """Return the symbol of each parameter: the first body's own, or a new one."""
     symbols: dict[tuple[int | None, ...], Symbol] = {}
-    taken: set[int] = set()
+    used: set[int] = set()
     for places in union.parameters:
         own = places[0]
-        if own is not None and own not in taken:
-            taken.add(own)
+        if own is not None and own not in used:
+            used.add(own)
             symbols[places] = trace.parameters[own]
             continue
         types = [

@@ -59,7 +59,8 @@ class Unification(Protocol):
     given: list[dict[Symbol, int]]
     #: Statements of the first body that all bodies have, for one reader at least.
     common: set[int | str]
-    #: By statement, what stands for the result of an optional block in each body.
+    #: The values in place of the result of an optional block, one per body, by
+    #: statement.
     mains: dict[int, tuple[Symbol, ...]]
     carried: dict[Symbol, tuple[int | str, ...]]
     optional: set[str]

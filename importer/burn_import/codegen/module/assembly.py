@@ -41,9 +41,9 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
 
     Renames the modules of ``tree`` to their final classes.
     """
-    run = _settled(tree, nouns, target)
+    run = _merge_classes(tree, nouns, target)
     if holders := shared_holders(run.holders):
-        run = _settled(tree, nouns, target, holders)
+        run = _merge_classes(tree, nouns, target, holders)
     texts = list(run.ordered())
     shared = share(texts, holders_only=True, previous=run.families)
     merged = [shared.texts[text.name] for text in texts if text.name in shared.texts]
@@ -54,10 +54,10 @@ def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassTe
     return as_functions(with_names(merged, names), functions)
 
 
-def _settled(
+def _merge_classes(
     tree: Tree, nouns: Nouns, target: Target, shared: Sequence[SharedHolder] = ()
 ) -> _Assembly:
-    """Return the merged classes of ``tree``, with holders that it is known to share."""
+    """Return the merged classes of ``tree``, given its shared holder classes."""
     run = _Assembly(tree, nouns, target, shared)
     for level in levels(tree):
         run.settle(level)

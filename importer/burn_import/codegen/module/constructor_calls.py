@@ -173,7 +173,7 @@ class ConstructorCalls:
         """Return the number in a slot, with the outermost slot that passes it.
 
         ``chain`` has the calls from the root to the one that makes the slot's
-        owner. None if the number is computed, or if other modules use it too.
+        owner. None if the number is computed, or if other modules use it as well.
         """
         callers = list(chain)
         while isinstance(slot.value, ast.Name) and callers:

@@ -79,17 +79,17 @@ def _renamed(stem: str, group: Sequence[ClassText], names: Namespace) -> dict[st
 
 def _distinctive_words(group: Sequence[ClassText]) -> dict[str, str]:
     """Return for each class a module or an operand that other classes lack."""
-    held = {text.name: _attributes(text) for text in group}
-    taken = {text.name: set(_PARAMETER.findall(text.signature)) for text in group}
+    attributes = {text.name: _attributes(text) for text in group}
+    operands = {text.name: set(_PARAMETER.findall(text.signature)) for text in group}
     words: dict[str, str] = {}
-    for name, own in held.items():
-        counts = {one: sum(one in kept for kept in held.values()) for one in own}
+    for name, own in attributes.items():
+        counts = {one: sum(one in kept for kept in attributes.values()) for one in own}
         telling = [one for one, count in counts.items() if count < len(group)]
-        others = set[str]().union(*(o for n, o in taken.items() if n != name))
+        others = set[str]().union(*(o for n, o in operands.items() if n != name))
         if telling:
             words[name] = min(telling, key=counts.__getitem__)
-        elif taken[name] > others:
-            words[name] = min(taken[name] - others)
+        elif operands[name] > others:
+            words[name] = min(operands[name] - others)
     return {name: camel(singular(word)) for name, word in words.items()}
 
 

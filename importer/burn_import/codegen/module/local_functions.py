@@ -42,12 +42,12 @@ def _is_called_by_owners(texts: Sequence[ClassText], class_name: str) -> bool:
     if not all(_only_called(text, class_name) for text in texts):
         return False
     fields = [line for text in texts for line in text.fields]
-    held = [
+    owned = [
         line.partition(" = ")[0]
         for line in fields
         if line.endswith(f" = {class_name}()")
     ]
-    names = "|".join(re.escape(name.removeprefix("self.")) for name in held)
+    names = "|".join(re.escape(name.removeprefix("self.")) for name in owned)
     # ``self.self`` is a submodule that the file calls ``self``.
     inside = re.compile(rf"(?:(?<!\bself)|(?<=\.self))\.({names})\(")
     return not names or not any(inside.search(_words(text)) for text in texts)
@@ -64,9 +64,9 @@ def _with_function_calls(text: ClassText, class_name: str, name: str) -> ClassTe
     if text.name == class_name:
         body = [line.removeprefix("    ") for line in text.body]
         return replace(text, function=name, body=body)
-    held = [line for line in text.fields if line.endswith(f" = {class_name}()")]
+    assignments = [line for line in text.fields if line.endswith(f" = {class_name}()")]
     body, methods = text.body, text.methods
-    for line in held:
+    for line in assignments:
         attribute = line.partition(" = ")[0]
         call = re.compile(rf"{re.escape(attribute)}\(")
         body = [call.sub(f"{name}(", one) for one in body]
@@ -74,5 +74,5 @@ def _with_function_calls(text: ClassText, class_name: str, name: str) -> ClassTe
             replace(m, body=[call.sub(f"{name}(", one) for one in m.body])
             for m in methods
         ]
-    fields = [line for line in text.fields if line not in held]
+    fields = [line for line in text.fields if line not in assignments]
     return replace(text, fields=fields, body=body, methods=methods)

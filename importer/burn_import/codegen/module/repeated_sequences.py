@@ -28,7 +28,7 @@ SEQUENTIAL = "nn.Sequential"
 class _Use:
     """A call that constructs a sequence, in the constructor of a class.
 
-    ``attribute`` is what the sequence is assigned to, "" inside of another list, and
+    ``attribute`` is the target of the assignment, "" inside of another list, and
     ``parameters`` are those of the constructor with their types.
     """
 
@@ -48,7 +48,7 @@ def with_sequence_classes(texts: Sequence[ClassText]) -> list[ClassText]:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Call) and _is_sequence(node):
                     outline = tuple(map(_outline, node.args))
-                    use = _Use(node, _assigned(statement, node), parameters)
+                    use = _Use(node, _target_attribute(statement, node), parameters)
                     kinds.setdefault(outline, []).append(use)
     classes = []
     for uses in kinds.values():
@@ -89,7 +89,7 @@ def _parameters(constructor: str) -> dict[str, str]:
     return {a.arg: ast.unparse(a.annotation) for a in arguments if a.annotation}
 
 
-def _assigned(statement: ast.stmt, call: ast.Call) -> str:
+def _target_attribute(statement: ast.stmt, call: ast.Call) -> str:
     """Return the attribute to which a statement assigns ``call``, else ""."""
     if not (isinstance(statement, ast.Assign) and statement.value is call):
         return ""
@@ -107,7 +107,7 @@ def _merged_class(uses: list[_Use], names: Namespace) -> list[ClassText]:
     columns: list[Column] = []
     try:
         (steps,) = unite_fields(lines, {}, columns)
-        read = _read(steps.text, uses)
+        read = _parameters_read(steps.text, uses)
         init = constructor(columns, [], read)
     except DifferError:
         return []
@@ -121,7 +121,7 @@ def _merged_class(uses: list[_Use], names: Namespace) -> list[ClassText]:
     return [_class(name, steps.text, init, read)]
 
 
-def _read(steps: str, uses: list[_Use]) -> dict[str, str]:
+def _parameters_read(steps: str, uses: list[_Use]) -> dict[str, str]:
     """Return the parameters of enclosing classes that ``steps`` reads, with types.
 
     Raises:

@@ -33,8 +33,8 @@ def promote_list(
     if last[1] and not whole_list:  # list members have no static type
         body[-1:] = [f"{last[0]}result: Tensor = {last[2]}", f"{last[0]}return result"]
     whole = replace(root, base="nn.Sequential", steps=given, fields=[], body=body)
-    kept = [(key.removeprefix(prefix), array) for key, array in weights]
-    return [whole, *others], kept
+    renamed = [(key.removeprefix(prefix), array) for key, array in weights]
+    return [whole, *others], renamed
 
 
 def _without_list(line: str, inside: str) -> str:

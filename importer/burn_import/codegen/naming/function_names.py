@@ -313,12 +313,12 @@ def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
             numbers[noun] += 1
         else:
             result.append(
-                names.unique(author_name or noun or _numbered(graph, position))
+                names.unique(author_name or noun or _numbered_name(graph, position))
             )
     return result
 
 
-def _numbered(graph: Graph, position: int) -> str:
+def _numbered_name(graph: Graph, position: int) -> str:
     """Return an operator name from the file, with the output index as its number."""
     word = snake(graph.results[position].rpartition("/")[2], "output")
     if not re.search(r"\d", word):

@@ -1,7 +1,7 @@
 """Inference of value names from producers and consumers.
 
 A value has the same noun in the module that computes it and in those that get it.
-Values without evidence have none: they belong to the main data flow.
+Values without evidence have no noun: they are part of the main data flow.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def infer_value_names(tree: Tree) -> dict[str, str]:
     """Return the noun of every value with one, by the value's name."""
     run = _Finder(tree)
     for node in run.nodes:
-        run.make(node)
+        run.name_results(node)
     for part in tree.parts:
-        run.result(part)
+        run.name_module_result(part)
     for node in reversed(run.nodes):
-        run.demand(node)
+        run.name_operands(node)
     return run.nouns()
 
 
@@ -73,7 +73,7 @@ class _Finder:
                 if name is not None:
                     self.readers[name] = self.readers.get(name, 0) + 1
 
-    def make(self, node: Node) -> None:
+    def name_results(self, node: Node) -> None:
         """Record the nouns of a node's results, from the node itself."""
         kind, attribute = self.kind(node), self.attribute(node)
         first = node.inputs[0] if node.inputs else None
@@ -81,12 +81,12 @@ class _Finder:
             if name is None:
                 continue
             self.written[name] = authored(name)
-            noun = self.own(kind, position, node, attribute)
+            noun = self.noun_from_producer(kind, position, node, attribute)
             if noun:
                 self.from_producer[name] = noun
             if first is not None and kind in MOVES and first in self.origin:
                 self.origin[name] = self.origin[first]
-            self.sources[name] = self.mixed(node, kind)
+            self.sources[name] = self.mask_input(node, kind)
         for body in node.op.bodies().values():
             if kind == "If":
                 for inner, outer in zip(body.inputs, node.inputs[1:], strict=True):
@@ -99,7 +99,7 @@ class _Finder:
                     {name: custom_identifier(name) for name in body.inputs}
                 )
 
-    def mixed(self, node: Node, kind: str) -> str:
+    def mask_input(self, node: Node, kind: str) -> str:
         """Return the only model input that a mask computation depends on, else ""."""
         if kind not in MOVES | JOINS | COMPARES | SCALES:
             return ""
@@ -108,7 +108,9 @@ class _Finder:
         data_sources = {self.sources.get(name, "") for name in data}
         return data_sources.pop() if len(data_sources) == 1 else ""
 
-    def own(self, kind: str, position: int, node: Node, attribute: str) -> str:
+    def noun_from_producer(
+        self, kind: str, position: int, node: Node, attribute: str
+    ) -> str:
         """Return the noun of a result, from its operator, layer or operand."""
         nouns = MADE.get(kind, ())
         if position < len(nouns) and nouns[position]:
@@ -122,9 +124,9 @@ class _Finder:
             noun = self.from_producer.get(node.inputs[0] or "", "")
             is_float_mask = kind == "Cast" and self.is_mask(node.inputs[0])
             return noun or ("mask" if is_float_mask and self.is_float(node) else "")
-        return self.mixture(kind, node)
+        return self.noun_of_combination(kind, node)
 
-    def mixture(self, kind: str, node: Node) -> str:
+    def noun_of_combination(self, kind: str, node: Node) -> str:
         """Return the noun of a result that combines several values."""
         nouns_in = [
             self.from_producer.get(name, "")
@@ -138,12 +140,12 @@ class _Finder:
             return "causal"
         if kind == "Sub" and nouns_in == ["positions", "positions"]:
             return "distance"
-        if kind == "Where" and self.hides(node):
+        if kind == "Where" and self.masks_scores(node):
             return "mask"
         alone = len(nouns_in) == 1 and kind in SCALES
         return first if alone and first in SCALED | {"positions"} else ""
 
-    def hides(self, node: Node) -> bool:
+    def masks_scores(self, node: Node) -> bool:
         """Return whether a ``Where`` selects a constant that masks a score."""
         sides = [self.constants.get(name or "") for name in node.inputs[1:]]
         return any(
@@ -167,7 +169,7 @@ class _Finder:
         path = self.paths.get(id(node), ())
         return path[-1] if path else ""
 
-    def result(self, part: ModuleNode) -> None:
+    def name_module_result(self, part: ModuleNode) -> None:
         """Record the noun of a module's only result, from the module's attribute."""
         word = part.path[-1] if part.path else ""
         if (
@@ -177,39 +179,39 @@ class _Finder:
         ):
             self.from_producer[part.outputs[0]] = result_of(word)
 
-    def demand(self, node: Node) -> None:
+    def name_operands(self, node: Node) -> None:
         """Record the nouns of a node's operands, from the node that reads them."""
         kind, attribute = self.kind(node), self.attribute(node)
-        crossing = kind == "Attention" and self.crosses(node)
+        crossing = kind == "Attention" and self.is_cross_attention(node)
         for position, noun in USES.get(kind, {}).items():
-            self.ask(
+            self.record_use(
                 node, position, f"cross_{noun}" if crossing and position == 3 else noun
             )
         if kind == "Embedding":
-            self.ask(node, 1, indices_of(attribute))
+            self.record_use(node, 1, indices_of(attribute))
         noun = self.noun(node.outputs[0]) if node.outputs else ""
         if kind == "MatMul":
-            self.product(node, noun)
+            self.name_factors(node, noun)
         elif attribute and keeps_noun(attribute):
-            self.ask(node, 0, noun or result_of(attribute))
+            self.record_use(node, 0, noun or result_of(attribute))
         elif noun:
-            self.carry(node, kind, noun)
+            self.propagate_noun(node, kind, noun)
 
-    def carry(self, node: Node, kind: str, noun: str) -> None:
+    def propagate_noun(self, node: Node, kind: str, noun: str) -> None:
         """Record the nouns of operands that follow from that of the result."""
         if kind in MOVES:
-            self.ask(node, 0, noun)
+            self.record_use(node, 0, noun)
         elif kind == "Concat" or (noun in MASKS and kind in JOINS):
             for position in range(len(node.inputs)):
-                self.ask(node, position, noun)
+                self.record_use(node, position, noun)
         elif noun in MASKS and kind == "Add":
             for position, name in enumerate(node.inputs):
                 masks = self.from_producer.get(name or "") == "mask"
-                self.ask(node, position, noun if masks else MASKS[noun])
+                self.record_use(node, position, noun if masks else MASKS[noun])
         elif noun in SCALED and kind in SCALES | {"RotaryEmbedding", "Where"}:
-            self.scaled(node, noun)
+            self.name_scaled_operand(node, noun)
 
-    def crosses(self, node: Node) -> bool:
+    def is_cross_attention(self, node: Node) -> bool:
         """Return whether an attention is a cross-attention."""
         sources = [self.source(name) for name in node.inputs[:2]]
         return "" not in sources and sources[0] != sources[1]
@@ -228,19 +230,19 @@ class _Finder:
             name = node.inputs[-1 if kind == "Concat" else 0]
         return ""
 
-    def scaled(self, node: Node, noun: str) -> None:
+    def name_scaled_operand(self, node: Node, noun: str) -> None:
         """Give the noun of a scaled or masked result to its operand."""
         for position, name in enumerate(node.inputs):
             if name in self.constants:
                 continue
             if self.is_factor(node, name):
-                self.ask(node, position, FACTORS[node.op.onnx])
+                self.record_use(node, position, FACTORS[node.op.onnx])
             elif self.from_producer.get(name or "") != "mask" and not self.is_mask(
                 name
             ):
-                self.ask(node, position, noun)
+                self.record_use(node, position, noun)
             elif noun == "scores":
-                self.ask(node, position, "mask")
+                self.record_use(node, position, "mask")
             if node.op.onnx == "RotaryEmbedding":
                 break
 
@@ -261,18 +263,18 @@ class _Finder:
         value_type = self.graph.types.get(node.output)
         return value_type is not None and is_float(value_type.dtype)
 
-    def product(self, node: Node, noun: str) -> None:
+    def name_factors(self, node: Node, noun: str) -> None:
         """Record operand nouns: scores are query @ key, results weights @ value."""
         left, right = node.inputs[:2]
         if left in self.constants or right in self.constants:
             return
         if noun == "scores":
-            self.ask(node, 0, "query")
-            self.ask(node, 1, "key")
+            self.record_use(node, 0, "query")
+            self.record_use(node, 1, "key")
         elif self.from_producer.get(left or "") == "weights":
-            self.ask(node, 1, "value")
+            self.record_use(node, 1, "value")
 
-    def ask(self, node: Node, position: int, noun: str) -> None:
+    def record_use(self, node: Node, position: int, noun: str) -> None:
         """Record that ``node`` reads ``noun`` at ``position``; conflicts become ""."""
         name = node.inputs[position] if position < len(node.inputs) else None
         if name is None or not noun:
@@ -308,7 +310,7 @@ class _Finder:
             own = self.written.get(name, "")
             noun = self.noun(name)
             if noun not in OPERANDS:
-                noun = own or self.derived(name) or noun
+                noun = own or self.source_input(name) or noun
             if name in ends:
                 noun = snake(name) if own else RESULTS.get(noun, noun)
             if noun:
@@ -323,7 +325,7 @@ class _Finder:
             for name in (state.after, state.before)
         }
 
-    def derived(self, name: str) -> str:
+    def source_input(self, name: str) -> str:
         """Return the model input that a value is a view of, or a mask from, else ""."""
         origin = self.origin.get(name, "")
         if origin:

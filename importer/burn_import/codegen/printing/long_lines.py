@@ -46,7 +46,7 @@ def in_one_line(
     symbols = list(dict.fromkeys(symbols_in(operands(statement))))
     if nesting(expression.text) > MOST_NESTED:
         deep = _nested_operands(writer, symbols)
-        expression = _named(writer, statement, deep, indent)
+        expression = _name_operands(writer, statement, deep, indent)
     start = "return " if writer.is_last(statement) else f"{name} = "
     room = WIDTH - 4 * indent - len(start)
     if len(expression.text) <= room:
@@ -55,15 +55,15 @@ def in_one_line(
     if any([_is_shortened(writer, symbol, indent) for symbol in tried]):
         expression = writer.render.statement(statement)
     if tried and len(expression.text) > room:
-        expression = _named(writer, statement, tried, indent)
+        expression = _name_operands(writer, statement, tried, indent)
     for alike in _longest(writer, symbols, len(expression.text) - room):
-        expression = _named(writer, statement, alike, indent)
+        expression = _name_operands(writer, statement, alike, indent)
         if len(expression.text) <= room:
             break
     return expression
 
 
-def _named(
+def _name_operands(
     writer: LineWriter,
     statement: Apply | ModuleCall,
     symbols: Sequence[Symbol],

@@ -133,7 +133,7 @@ def _tuple(texts: list[str]) -> str:
 
 
 def _items(
-    writer: LineWriter, loop: Repetition, indent: int, taken: list[Expression]
+    writer: LineWriter, loop: Repetition, indent: int, sources_read: list[Expression]
 ) -> None:
     """Write ``for layer, x in zip(self.layers, xs, strict=True):``."""
     names, sources = [], []
@@ -141,7 +141,7 @@ def _items(
         name, text = _member(writer, members)
         names.append(name)
         sources.append(text)
-    for (item, _), source in zip(loop.items, taken, strict=True):
+    for (item, _), source in zip(loop.items, sources_read, strict=True):
         used = writer.remaining.get(item) or item in writer.extents.reads
         named = source.text if source.text.isidentifier() else ""
         word = noun_of(writer, item, loop)
@@ -149,7 +149,7 @@ def _items(
         names.append(writer.free(word, item) if used else "_")
         if used:
             writer.claim(item, names[-1])
-    sources += [source.text for source in taken]
+    sources += [source.text for source in sources_read]
     together = ", ".join(sources)
     if len(sources) > 1:
         together = f"zip({together}, strict=True)"

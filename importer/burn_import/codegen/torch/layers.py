@@ -189,7 +189,7 @@ def _parameters(name: str) -> tuple[str, ...]:
     return tuple(inspect.signature(getattr(nn, name)).parameters)
 
 
-def _bound(name: str, node: ast.Call) -> Arguments:
+def _bind_arguments(name: str, node: ast.Call) -> Arguments:
     """Return the arguments of a constructor by the names of its parameters."""
     given = dict(zip(_parameters(name), node.args, strict=False))
     return given | {str(k.arg): k.value for k in node.keywords}
@@ -212,7 +212,7 @@ class Translator(ast.NodeTransformer):
         if not name:
             return node
         if name in ("parameter", "buffer"):
-            return _stored(name, node)
+            return _stored_tensor(name, node)
         if name == "ModuleTuple":
             return ast.Call(_expression("nn.ModuleList"), [ast.List(node.args)], [])
         if name == "ParameterList":
@@ -223,7 +223,7 @@ class Translator(ast.NodeTransformer):
                 keyword.arg = renamed.get(keyword.arg or "", keyword.arg)
             return node
         if name in ROWS:
-            return ROWS[name](name, _bound(name, node), self.pairs)
+            return ROWS[name](name, _bind_arguments(name, node), self.pairs)
         raise refused(name, "PyTorch has no such layer")
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:  # noqa: N802
@@ -248,7 +248,7 @@ def _member(node: ast.expr, module: str) -> str:
     return ""
 
 
-def _stored(name: str, node: ast.Call) -> ast.expr:
+def _stored_tensor(name: str, node: ast.Call) -> ast.expr:
     """Return ``nn.Parameter(torch.empty(3, 4))`` for ``nn.parameter(3, 4)``."""
     given = {str(k.arg): k.value for k in node.keywords}
     shape = node.args or [_expression("()")]

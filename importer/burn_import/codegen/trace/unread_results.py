@@ -79,10 +79,10 @@ def _names_read(part: ModuleNode) -> set[str]:
 
 def _keep(part: ModuleNode, positions: set[int]) -> bool:
     """Keep these outputs of a module, at least one; return whether some are gone."""
-    kept = [name for i, name in enumerate(part.outputs) if i in positions]
-    if not kept or len(kept) == len(part.outputs):
+    outputs = [name for i, name in enumerate(part.outputs) if i in positions]
+    if not outputs or len(outputs) == len(part.outputs):
         return False
-    part.outputs = kept
+    part.outputs = outputs
     return True
 
 

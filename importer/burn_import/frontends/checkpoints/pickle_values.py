@@ -37,7 +37,7 @@ class Global:
 class Instance:
     """An object that the file describes; it is not constructed.
 
-    ``state`` is what its class would restore it from, ``entries`` and ``elements`` are
+    ``state`` is the argument of ``__setstate__``, ``entries`` and ``elements`` are
     its items if its class is a kind of dict or list.
     """
 

@@ -60,7 +60,7 @@ def read(
 
 
 def _with_remedy(error: ModelError, path: Path) -> ModelError:
-    """Return an error that names the file, and what else it may be by its name."""
+    """Return an error that names the file and its likely kind, by its suffix."""
     named = kind_by_name(path) if isinstance(error, UnreadableFile) else None
     if named is None or path.suffix == ".bin":  # a usual name of checkpoints
         return error.in_file(path.name)

@@ -49,7 +49,7 @@ def read(path: str | Path) -> RawModel:
 
 
 def _parsed(file: memoryview, path: Path) -> ModelProto:
-    """Return the message of a file, or refuse what its name says it is instead."""
+    """Return the message of a file; refuse files whose suffix is of another format."""
     try:
         proto = _parse(file)
         if not proto.HasField("graph"):

@@ -85,7 +85,7 @@ class _Walk:
                 )
         children = MESSAGES[kind]
         parts: list[bytes | memoryview] = []
-        kept = start  # end of the bytes already copied to `parts`
+        copied = start  # end of the bytes already copied to `parts`
         for number, begin, body, stop in self.fields(start, end):
             child = children.get(number)
             if child == TEXT:
@@ -93,14 +93,14 @@ class _Walk:
             elif child is not None:
                 new = self.field(number, child, body, stop, depth)
                 if new is not None:
-                    parts += [self.file[kept:begin], new]
-                    kept = stop
-        return b"".join([*parts, self.file[kept:end]]) if parts else None
+                    parts += [self.file[copied:begin], new]
+                    copied = stop
+        return b"".join([*parts, self.file[copied:end]]) if parts else None
 
     def field(
         self, number: int, kind: str, start: int, end: int, depth: int
     ) -> bytes | None:
-        """Return what replaces a field and its number; None if it is unchanged."""
+        """Return the replacement of a field and its number; None if it is unchanged."""
         if kind == RAW:
             return _SEGMENT_TAG + _length_first(_segment(start, end))
         if kind == REFUSE:

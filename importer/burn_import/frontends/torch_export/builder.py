@@ -73,7 +73,7 @@ class Nodes(GraphBuilder):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences on what is not written."""
+        """Notes on layers that are not written."""
         ratios = ", ".join(map(str, sorted(self.left_out_dropout)))
         if not ratios:
             return ()

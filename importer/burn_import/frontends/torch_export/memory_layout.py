@@ -40,14 +40,16 @@ class Layout:
         if len(fixed) != len(numbers):
             return None
         rank = len(self.dims)
-        return spread(fixed[:rank], fixed[rank:-1], fixed[-1])
+        return element_positions(fixed[:rank], fixed[rank:-1], fixed[-1])
 
 
 #: The layout of a tensor, computed on demand.
 LazyLayout: TypeAlias = Callable[[], Layout]
 
 
-def spread(dims: Sequence[int], strides: Sequence[int], offset: int) -> Array | None:
+def element_positions(
+    dims: Sequence[int], strides: Sequence[int], offset: int
+) -> Array | None:
     """Return offset plus indices times strides; None if too many or too large."""
     count, last = 1, offset
     for extent, stride in zip(dims, strides, strict=True):

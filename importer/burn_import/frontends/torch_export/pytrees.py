@@ -42,10 +42,10 @@ def leaf_names(text: str, named_tuples: Mapping[str, Any]) -> list[str]:
     check(tree, [object], "tree")
     if len(tree) != 2 or tree[0] != _VERSION:
         raise UnsupportedModel(f"expected a tree of version 1, got {shown(tree[:1])}")
-    return [_joined(path) for path in _leaves(tree[1], (), named_tuples)]
+    return [_join_path(path) for path in _leaves(tree[1], (), named_tuples)]
 
 
-def _joined(path: Sequence[Key]) -> str:
+def _join_path(path: Sequence[Key]) -> str:
     named = any(isinstance(key, str) for key in path)
     return "_".join(map(str, path)) if named else ""
 

@@ -13,7 +13,7 @@ from burn_import.frontends.torch_export.json_checks import PROGRAM, check
 from burn_import.frontends.torch_export.schema import MAJOR
 from burn_import.frontends.torch_export.signature import Program
 from burn_import.frontends.torch_export.symbol_names import told_ranges
-from burn_import.frontends.torch_export.weights import Stored, json_in
+from burn_import.frontends.torch_export.weights import StoredTensors, json_in
 from burn_ir import ModelError, RawModel, UnreadableFile, UnsupportedModel
 
 _FORMAT = b"pt2"
@@ -58,7 +58,7 @@ def _read(data: memoryview, limits: Limits, restores_dropout: bool) -> RawModel:
             "version of PyTorch from 2.9 on"
         )
     check(content, PROGRAM)
-    stored = Stored(archive, folder)
+    stored = StoredTensors(archive, folder)
     program = Program(content, stored, restores_dropout=restores_dropout)
     graph = program.graph()
     notes = told_ranges(program.symbols, content.get("range_constraints"))

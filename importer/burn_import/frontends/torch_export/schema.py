@@ -111,7 +111,7 @@ def argument(of: Any) -> Argument:
     """
     kind, value = union(of)
     if kind in _PLAIN:
-        return _plain(kind, value)
+        return _parse_plain(kind, value)
     if kind in _LISTS:
         if not isinstance(value, list):
             raise InvalidModel(f"{kind}: expected a list, got {shown(value)}")
@@ -174,7 +174,7 @@ _LISTS = {
 }
 
 
-def _plain(kind: str, value: Any) -> Argument:
+def _parse_plain(kind: str, value: Any) -> Argument:
     if kind == "as_float" and isinstance(value, str) and value in _SPECIAL:
         return float(_SPECIAL[value])
     expected: Any = _PLAIN[kind]

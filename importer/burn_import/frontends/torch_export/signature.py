@@ -33,7 +33,7 @@ from burn_import.frontends.torch_export.schema import (
 )
 from burn_import.frontends.torch_export.symbol_names import named_symbols
 from burn_import.frontends.torch_export.value_table import Frame
-from burn_import.frontends.torch_export.weights import Stored
+from burn_import.frontends.torch_export.weights import StoredTensors
 from burn_ir import InvalidModel, UnsupportedModel
 from burn_ir.raw import RawGraph, RawNode
 from burn_ir.types import Type
@@ -46,11 +46,11 @@ class Program(Calls):
     """
 
     def __init__(
-        self, content: Any, stored: Stored, *, restores_dropout: bool = False
+        self, content: Any, stored: StoredTensors, *, restores_dropout: bool = False
     ) -> None:
         super().__init__()
         self.restores_dropout = restores_dropout
-        #: Sentences on what the graph leaves out.
+        #: Notes on omissions of the graph.
         self.notes: tuple[str, ...] = ()
         self.module = content["graph_module"]
         self.stored = stored

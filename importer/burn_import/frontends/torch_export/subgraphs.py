@@ -29,7 +29,7 @@ def returned_values(frame: Frame) -> Iterator[Value]:
     Raises:
         UnsupportedModel: the graph returns something else, such as a string.
     """
-    for result in _flat(argument(of) for of in frame.meta["outputs"]):
+    for result in _flatten(argument(of) for of in frame.meta["outputs"]):
         if isinstance(result, TensorRef | SymbolRef):
             yield frame.value(result.name)
         elif isinstance(result, bool | int | float):
@@ -42,10 +42,10 @@ def returned_values(frame: Frame) -> Iterator[Value]:
             )
 
 
-def _flat(arguments: Iterable[Argument]) -> Iterator[Argument]:
+def _flatten(arguments: Iterable[Argument]) -> Iterator[Argument]:
     for item in arguments:
         if isinstance(item, list):
-            yield from _flat(item)
+            yield from _flatten(item)
         else:
             yield item
 

@@ -111,11 +111,11 @@ class Symbols:
             arguments = [self.value(arg) for arg in tree.args]
             values = [arg for arg in arguments if arg is not None]
             if tree.func.id in _CALLS and len(values) == len(arguments):
-                return _applied(tree.func.id, values)
+                return _apply(tree.func.id, values)
         return None
 
 
-def _applied(function: str, operands: Sequence[Dim]) -> Dim | None:
+def _apply(function: str, operands: Sequence[Dim]) -> Dim | None:
     """Return the extent of a call; None if no polynomial is equal to it."""
     try:
         return _CALLS[function](*operands)

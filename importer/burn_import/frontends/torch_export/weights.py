@@ -30,7 +30,7 @@ def json_in(archive: Zip, name: str) -> Any:
         raise UnreadableFile(f"{shown(name)}: expected JSON, got {error}") from error
 
 
-class Stored:
+class StoredTensors:
     """The tensors of an archive, by name in the program."""
 
     def __init__(self, archive: Zip, folder: str) -> None:
@@ -59,10 +59,10 @@ class Stored:
 
     def _tensor(self, name: str) -> Tensor:
         if name not in self.entries:
-            raise InvalidModel("the archive does not hold it")
+            raise InvalidModel("the archive has no data for it")
         folder, entry = self.entries[name]
         if entry.get("use_pickle"):
-            raise UnsupportedModel("it is pickled, which is not read")
+            raise UnsupportedModel("it is pickled, and pickles are not read")
         meta = entry["tensor_meta"]
         element = ELEMENTS[scalar_name(meta["dtype"])]
         path = f"{folder}/{entry['path_name']}"

@@ -55,7 +55,7 @@ class Archive:
         name = f"{self.folder}/traced_inputs.pkl"
         if name not in self.zip.entries:
             return None
-        machine = Machine(self.zip.read(name), context, _described)
+        machine = Machine(self.zip.read(name), context, _storage_of_example)
         root = machine.run()
         examples = root.get("forward") if isinstance(root, dict) else None
         return examples if isinstance(examples, list | tuple) else None
@@ -94,7 +94,7 @@ class Archive:
         return self.constants[int(number[:9])]
 
 
-def _described(pid: Value) -> Storage:
+def _storage_of_example(pid: Value) -> Storage:
     """Return the storage of an example input, whose bytes are not saved."""
     element, key, count = typed_storage(pid)
     return Storage(Block(f"input storage {shown(key)}"), element, count)

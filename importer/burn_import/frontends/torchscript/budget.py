@@ -52,7 +52,7 @@ class Budget:
             self.pool.steps += self.steps
             self.steps = 0
             if self.pool.steps < 0:
-                raise TooMuch("a program that does more than any model needs")
+                raise TooMuch("the program exceeds the limit on interpreted steps")
 
     def node(self, count: int) -> None:
         """Count nodes added to the graph.
@@ -65,4 +65,6 @@ class Budget:
             self.pool.nodes += self.nodes
             self.nodes = 0
             if self.pool.nodes < 0:
-                raise TooMuch("a program of more nodes than its code can need")
+                raise TooMuch(
+                    "the program exceeds the limit on nodes for its code size"
+                )

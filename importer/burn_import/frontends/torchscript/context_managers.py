@@ -13,23 +13,25 @@ from burn_ir import UnsupportedModel
 
 
 def check_context(entered: PyValue) -> None:
-    """Check that the body of a ``with`` statement computes what it would without.
+    """Check that a ``with`` statement does not change the results of its body.
 
     Raises:
         UnsupportedModel: it does not; ``no_grad`` only changes gradients.
     """
     if not isinstance(entered, ContextManager):
-        raise UnsupportedModel("with something other than torch.no_grad()")
+        raise UnsupportedModel(
+            "expected torch.no_grad() in a with statement, got another object"
+        )
     is_enabled = entered.args[2:3] != [False]
     if entered.kind == "autocast" and is_enabled:
         raise UnsupportedModel(
-            "torch.autocast in a script, which has no casts; torch.jit.trace and "
-            "torch.export.export write them"
+            "torch.autocast is not supported in scripts, whose code has no casts; "
+            "use torch.jit.trace or torch.export.export"
         )
 
 
 class WithoutGradients:
-    """The block of ``with torch.no_grad()``: detaches what is computed in it."""
+    """The block of ``with torch.no_grad()``, whose results are detached."""
 
     def __init__(self, machine: Expressions) -> None:
         self.machine = machine
@@ -43,14 +45,16 @@ class WithoutGradients:
             UnsupportedModel: it changed a tensor in place that may have a gradient.
         """
         modules = self.machine.modules
-        held = [*frame.names.values(), result]
-        held += [*modules.states.values(), *modules.changed.values()]
-        tensors = [x for x in self.machine.leaves(held) if isinstance(x, TensorRef)]
+        reachable = [*frame.names.values(), result]
+        reachable += [*modules.states.values(), *modules.changed.values()]
+        tensors = [
+            x for x in self.machine.leaves(reachable) if isinstance(x, TensorRef)
+        ]
         holders = {id(x): x for tensor in tensors for x in tensor.memory.holders}
         intact = [holder for holder in holders.values() if not holder.stale]
-        for holder in intact:  # views of what changed are computed again
+        for holder in intact:  # views of changed tensors are computed again
             holder.current = holder.value
-        computed = self._computed()
+        computed = self._computed_names()
         self._check_changes(computed)
         detached: dict[str, Value] = {}
         for holder in intact:
@@ -63,8 +67,8 @@ class WithoutGradients:
             if holder.base is not None:
                 holder.seen = holder.base.current.name
 
-    def _computed(self) -> set[str]:
-        """Return the names of what the block computed."""
+    def _computed_names(self) -> set[str]:
+        """Return the names of the values that the block computed."""
         nodes = self.machine.writer.nodes.nodes[self.first_node :]
         return {name for node in nodes for name in node.outputs if name}
 
@@ -79,6 +83,6 @@ class WithoutGradients:
         for _, before in self.machine.journal[self.first_change :]:
             if before.name not in computed and trained.get(before.name, True):
                 raise UnsupportedModel(
-                    "a change in place, within torch.no_grad(), of a tensor that may "
-                    "have a gradient"
+                    "a tensor that may have a gradient is changed in place within "
+                    "torch.no_grad()"
                 )

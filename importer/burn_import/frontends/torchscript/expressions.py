@@ -104,7 +104,9 @@ class Expressions(Operators):
     def constant(self, node: ast.Constant, frame: Frame, name: str) -> PyValue:
         """Return a number, string, bool or None."""
         if isinstance(node.value, bytes) or node.value is ...:
-            raise UnsupportedModel(f"the constant {shown(node.value)}")
+            raise UnsupportedModel(
+                f"constants such as {shown(node.value)} are not supported"
+            )
         return node.value
 
     def name(self, node: ast.Name, frame: Frame, name: str) -> PyValue:
@@ -129,7 +131,9 @@ class Expressions(Operators):
         if isinstance(owner, Record):
             return owner.item(node.attr)
         if not isinstance(owner, Module):
-            raise UnsupportedModel(f"the attribute {shown(node.attr)} of no module")
+            raise UnsupportedModel(
+                f"expected a module as owner of the attribute {shown(node.attr)}"
+            )
         return self.member(owner, node.attr)
 
     def member(self, module: Module, name: str) -> PyValue:
@@ -167,7 +171,7 @@ class Expressions(Operators):
         result = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
-                raise UnsupportedModel("a dict within a dict")
+                raise UnsupportedModel("nested dicts are not supported")
             result[_key(self.evaluate(key, frame))] = self.evaluate(value, frame)
         return result
 
@@ -176,7 +180,7 @@ class Expressions(Operators):
         value = self.evaluate(node.operand, frame)
         if isinstance(node.op, ast.USub) and isinstance(value, int | float):
             return -value
-        raise UnsupportedModel("a unary operator on a value that is not a number")
+        raise UnsupportedModel("expected a number as operand of a unary operator")
 
     def subscript(self, node: ast.Subscript, frame: Frame, name: str) -> PyValue:
         """Return an item of a list, a tuple or a dict."""
@@ -188,7 +192,7 @@ class Expressions(Operators):
         if isinstance(owner, list) and (has_rows(owner) or isinstance(key, Value)):
             return item_of(self, owner, key, frame.origin(name or "item"))
         if not isinstance(owner, list | tuple | dict | str) or not is_known:
-            raise UnsupportedModel("an item that is known only at run time")
+            raise UnsupportedModel("an item is known only at run time")
         try:
             return owner[_key(key) if isinstance(owner, dict) else key]
         except (LookupError, TypeError) as error:
@@ -199,7 +203,7 @@ class Expressions(Operators):
     ) -> PyValue:
         """Return the result of a call, which is unpacked to ``count`` names."""
         if any(isinstance(arg, ast.Starred) for arg in node.args):
-            raise UnsupportedModel("a call with *arguments")
+            raise UnsupportedModel("calls with *arguments are not supported")
         own = _own_name(node.func, frame)
         if own in _BUILTINS:
             return _BUILTINS[own](self, node, frame, name)
@@ -245,7 +249,7 @@ class Expressions(Operators):
         if isinstance(function, Method):
             return self.bound(function, args, kwargs)
         if not isinstance(function, Namespace):
-            raise UnsupportedModel("a call of a value that is not a function")
+            raise UnsupportedModel("expected a function, got another value to call")
         origin = frame.origin(name or _leaf(function))
         root, _, rest = function.path.partition(".")
         if (root == "torch" and "." not in rest) or (root == "ops" and is_known(rest)):
@@ -274,13 +278,13 @@ class Expressions(Operators):
         if isinstance(definition, Function):
             return definition
         if definition is not None:
-            raise UnsupportedModel(f"an object of class {shown(path)}")
+            raise UnsupportedModel(f"objects of class {shown(path)} are not supported")
         raise InvalidModel(f"the archive has no function {shown(path)}")
 
 
 def _key(key: PyValue) -> PyValue:
     if not isinstance(key, str | int | float | bool):
-        raise UnsupportedModel("a dict key that is not a string or number")
+        raise UnsupportedModel("expected a string or number as dict key")
     return key
 
 
@@ -313,7 +317,7 @@ def _conversion(kind: type) -> Callable[..., PyValue]:
         if len(node.args) != 1:
             raise InvalidModel(f"expected one operand of {kind.__name__}")
         value = machine.evaluate(node.args[0], frame)
-        return machine.converted(kind, value, frame.origin(name or kind.__name__))
+        return machine.convert(kind, value, frame.origin(name or kind.__name__))
 
     return follow
 
@@ -321,7 +325,7 @@ def _conversion(kind: type) -> Callable[..., PyValue]:
 def _getattr(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
     owner, key = (machine.evaluate(arg, frame) for arg in node.args)
     if not isinstance(owner, Module) or not isinstance(key, str):
-        raise UnsupportedModel("getattr of a value that is not a module")
+        raise UnsupportedModel("expected a module as operand of getattr")
     return machine.member(owner, key)
 
 

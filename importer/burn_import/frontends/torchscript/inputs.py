@@ -73,21 +73,28 @@ class Inputs:
         """
         self.count = 0
         return {
-            name: self._typed(name, self.examples.get(name), extents)
+            name: self._argument_type(name, self.examples.get(name), extents)
             for name in self.names
         }
 
-    def _typed(self, name: str, example: Value, extents: Mapping[Key, Dim]) -> Any:
+    def _argument_type(
+        self, name: str, example: Value, extents: Mapping[Key, Dim]
+    ) -> Any:
         self.count += 1
         if self.count > _MOST_INPUTS:
             raise UnsupportedModel(f"more than {_MOST_INPUTS} inputs")
         if isinstance(example, list | tuple):
             items = enumerate(example)
-            inner = [self._typed(f"{name}_{n}", item, extents) for n, item in items]
+            inner = [
+                self._argument_type(f"{name}_{n}", item, extents) for n, item in items
+            ]
             return type(example)(inner)
         if isinstance(example, dict):
             pairs = example.items()
-            return {k: self._typed(f"{name}_{k}", item, extents) for k, item in pairs}
+            return {
+                k: self._argument_type(f"{name}_{k}", item, extents)
+                for k, item in pairs
+            }
         if name in self.shapes:
             return self._given_type(name, example)
         if not isinstance(example, Tensor):
@@ -223,8 +230,8 @@ def _unit(
 def _missing_shape(parameter: ast.arg) -> Problem:
     name, kind = parameter.arg, parameter.annotation
     if isinstance(kind, ast.Subscript):  # Optional[Tensor], but not List[Tensor]
-        kind = kind.slice if _named(kind.value, "Optional") else kind.value
-    if kind is not None and not _named(kind, "Tensor"):
+        kind = kind.slice if _is_named(kind.value, "Optional") else kind.value
+    if kind is not None and not _is_named(kind, "Tensor"):
         return Problem(f"input {name!r}: expected a tensor, or a trace with an example")
     return Problem(
         f"input {name!r}: the archive has no recorded shape",
@@ -232,5 +239,5 @@ def _missing_shape(parameter: ast.arg) -> Problem:
     )
 
 
-def _named(kind: ast.expr, name: str) -> bool:
+def _is_named(kind: ast.expr, name: str) -> bool:
     return isinstance(kind, ast.Name) and kind.id == name

@@ -64,7 +64,7 @@ class Modules:
         #: Their names in the archive, by name in the graph.
         self.sources: dict[str, str] = {}
         #: Attributes other than tensors that the code read before it set them: the
-        #: value, and what it contained.
+        #: value, and its contents.
         self.read: dict[tuple[int, str], tuple[PyValue, list[PyValue]]] = {}
 
     def get(self, module: Module, name: str) -> PyValue:
@@ -108,8 +108,8 @@ class Modules:
         A tensor that replaces a stored one is the stored one's value for the next call.
         """
         before = self._current(module, name)
-        for key, held in self.states.items():
-            if held is before and isinstance(obj, TensorRef):
+        for key, tensor in self.states.items():
+            if tensor is before and isinstance(obj, TensorRef):
                 self.states[key] = obj
         self.changed[id(module.instance), name] = obj
 
@@ -149,7 +149,7 @@ class Modules:
         key = _identity(tensor)
         if key not in self.held:
             if tensor.quantization is not None:
-                raise UnsupportedModel("quantized tensors are not computed with")
+                raise UnsupportedModel("quantized tensors are not supported")
             name = self.names.get(key, ".".join(path))
             is_varying = name in self.varying
             value = self.operators.writer.stored(name, tensor.array(), is_varying)
@@ -178,7 +178,7 @@ class Modules:
 
     def replaced(self) -> dict[str, str]:
         """Return the stored tensors that a call replaces, with their new values."""
-        states = {name: held.value.name for name, held in self.states.items()}
+        states = {name: tensor.value.name for name, tensor in self.states.items()}
         return {name: after for name, after in states.items() if after != name}
 
     def left_in_attributes(self) -> Attributes:

@@ -32,7 +32,7 @@ def _dtype(machine: Operators, origin: Origin, x: TensorRef) -> PyValue:
     return scalar_of(x)
 
 
-def _most(name: str) -> Callable[..., PyValue]:
+def _limit_function(name: str) -> Callable[..., PyValue]:
     def follow(machine: Operators, origin: Origin, *args: PyValue) -> PyValue:
         return machine.call(name, list(args), {}, origin)
 
@@ -56,9 +56,9 @@ PRIMITIVES: Mapping[str, Callable[..., PyValue]] = {
     "ops.prim.index": _constant(0),
     "ops.prim.layout": _constant(0),
     "ops.prim.data": lambda machine, origin, x: x,
-    "ops.prim.max": _most("max"),
-    "ops.prim.min": _most("min"),
-    "ops.prim.abs": _most("abs"),
+    "ops.prim.max": _limit_function("max"),
+    "ops.prim.min": _limit_function("min"),
+    "ops.prim.abs": _limit_function("abs"),
     **{
         f"ops.prim.is_{name}": _constant(False)
         for name in ("nested", "cuda", "sparse", "quantized", "mkldnn", "meta", "mps")

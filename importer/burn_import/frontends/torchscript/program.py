@@ -62,7 +62,7 @@ class Program:
     def __init__(self, archive: Archive, *, restores_dropout: bool = False) -> None:
         self.archive = archive
         self.restores_dropout = restores_dropout
-        #: Sentences on what the last graph leaves out.
+        #: Notes on omissions of the last graph.
         self.notes: tuple[str, ...] = ()
         self.code = Code(archive.files)
         self.forward: Function = self.code.method(archive.root.kind.path, "forward")
@@ -119,8 +119,8 @@ class Program:
     ) -> _Run:
         """Return the interpreted program.
 
-        ``varying`` are tensors of the archive, and ``attributes`` what an earlier call
-        left in attributes.
+        ``varying`` are tensors of the archive, and ``attributes`` those that an earlier
+        call left in attributes.
         """
         with counting_unnamed():
             machine = Statements(self.archive, self.code, varying)
@@ -197,12 +197,12 @@ def _without_unread_counters(
 
     ``changed`` has the names of new values by those of stored tensors.
     """
-    kept = {name: after for name, after in changed.items() if not is_counter(name)}
-    needed = {*outputs, *kept.values()}
+    others = {name: after for name, after in changed.items() if not is_counter(name)}
+    needed = {*outputs, *others.values()}
     for node in reversed(nodes.nodes):
         if needed.intersection(node.outputs):
             needed.update(node_reads(node))
-    return {n: after for n, after in changed.items() if n in kept or n in needed}
+    return {n: after for n, after in changed.items() if n in others or n in needed}
 
 
 def _argument_value(

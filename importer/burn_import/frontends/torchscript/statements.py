@@ -198,18 +198,20 @@ class Statements(Expressions):
             owner = self.evaluate(target.value, frame)
             if not isinstance(owner, Module):
                 raise UnsupportedModel(
-                    "an assignment to an attribute of a value that is not a module"
+                    "expected a module in an assignment to an attribute"
                 )
             self.modules.set(owner, target.attr, value)
         elif isinstance(target, ast.Subscript):
             owner = self.evaluate(target.value, frame)
             if not isinstance(owner, list | dict):
                 raise UnsupportedModel(
-                    "an assignment to an item of a value that is not a list or dict"
+                    "expected a list or dict in an assignment to an item"
                 )
             owner[self.evaluate(target.slice, frame)] = value
         else:
-            raise UnsupportedModel("an assignment to an expression")
+            raise UnsupportedModel(
+                "expected a name, item or attribute as target of an assignment"
+            )
 
     def unpack(
         self, target: ast.Tuple | ast.List, value: PyValue, frame: Frame
@@ -232,14 +234,14 @@ class Statements(Expressions):
             self.forget(node, frame)
             return None
         if isinstance(test, TensorRef):
-            test = self.converted(bool, test, frame.origin("condition"))
+            test = self.convert(bool, test, frame.origin("condition"))
         if isinstance(test, Value) and returns_early(node, frame):
             return Returned(write_return(self, node, frame, test))
         if isinstance(test, Value):
             write_if(self, node, frame, test)
             return None
         if isinstance(test, Without):
-            raise UnsupportedModel("a condition that has no value")
+            raise UnsupportedModel("a condition has no value")
         return self.run(node.body if test else node.orelse, frame)
 
     def loop(self, node: ast.For, frame: Frame) -> Returned | None:
@@ -250,7 +252,7 @@ class Statements(Expressions):
             and node.iter.func.id == "range"
         )
         if not is_range or not isinstance(node.target, ast.Name):
-            raise UnsupportedModel("a loop over something other than range()")
+            raise UnsupportedModel("expected a loop over range()")
         assert isinstance(node.iter, ast.Call)
         ends = [self.evaluate(arg, frame) for arg in node.iter.args]
         if any(end is UNKNOWN for end in ends):
@@ -259,7 +261,7 @@ class Statements(Expressions):
         if any(isinstance(end, Value) for end in ends):
             if len(ends) > 1:
                 raise UnsupportedModel(
-                    "a loop whose first index is known only at run time"
+                    "the first index of a loop is known only at run time"
                 )
             write_loop(self, node, frame, ends[0])
             return None
@@ -282,12 +284,12 @@ class Statements(Expressions):
                 self.forget(node, frame)
                 return None
             if isinstance(test, TensorRef):
-                test = self.converted(bool, test, frame.origin("condition"))
+                test = self.convert(bool, test, frame.origin("condition"))
             if isinstance(test, Value):
                 write_loop(self, node, frame, None)
                 return None
             if isinstance(test, Without):
-                raise UnsupportedModel("a loop whose condition is not known")
+                raise UnsupportedModel("the condition of a loop is unknown")
             if not test:
                 return None
             result = self.run(node.body, frame)

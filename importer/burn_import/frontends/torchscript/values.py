@@ -73,10 +73,10 @@ class TensorRef:
 
     def follows(self, names: Container[str]) -> bool:
         """Return whether it is a view, recomputable from a tensor in ``names``."""
-        held = self
-        while held.base is not None and held.redo is not None:
-            held = held.base
-            if held.current.name in names:
+        tensor = self
+        while tensor.base is not None and tensor.redo is not None:
+            tensor = tensor.base
+            if tensor.current.name in names:
                 return True
         return False
 
@@ -91,11 +91,11 @@ class TensorRef:
         """
         if self.memory.constant:
             raise UnsupportedModel(self.memory.constant)
-        after, held = {self.current.name: value}, self
-        while held.base is not None and held.undo is not None:
-            value = held.undo(held.base.value, value)
-            held = held.base
-            after[held.current.name] = value
+        after, tensor = {self.current.name: value}, self
+        while tensor.base is not None and tensor.undo is not None:
+            value = tensor.undo(tensor.base.value, value)
+            tensor = tensor.base
+            after[tensor.current.name] = value
         self.memory.is_changed = True
         changed = []
         for holder in self.memory.holders:

@@ -24,7 +24,7 @@ from burn_ir.types import Array
 X, LOW, HIGH = Value("x"), Value("low"), Value("high")
 
 
-def _extreme(op: str, x: Pattern, bound: Pattern) -> Pattern:
+def _min_or_max(op: str, x: Pattern, bound: Pattern) -> Pattern:
     return either(Call(op, x, bound), Call(op, bound, x))
 
 
@@ -69,9 +69,9 @@ def _scalar(graph: Graph, name: str, array: Array) -> str:
 _RAISED = either(Call("Clip", X, LOW), Call("Clip", X, LOW, None))
 
 RULES: tuple[Rule, ...] = (
-    (_extreme("Min", Call("Relu", X), HIGH), _build_clip(None, "high")),
-    (_extreme("Min", _extreme("Max", X, LOW), HIGH), _build_clip("low", "high")),
-    (_extreme("Max", _extreme("Min", X, HIGH), LOW), _build_clip("low", "high")),
+    (_min_or_max("Min", Call("Relu", X), HIGH), _build_clip(None, "high")),
+    (_min_or_max("Min", _min_or_max("Max", X, LOW), HIGH), _build_clip("low", "high")),
+    (_min_or_max("Max", _min_or_max("Min", X, HIGH), LOW), _build_clip("low", "high")),
     (Call("Clip", Call("Relu", X), Number(0), HIGH), _build_clip(None, "high")),
     (Call("Clip", _RAISED, None, HIGH), _build_clip("low", "high")),
 )

@@ -34,17 +34,19 @@ def _exp_minus_one(x: Pattern) -> Pattern:
     )
 
 
-def _scaled(x: Pattern) -> Pattern:
+def _times_alpha(x: Pattern) -> Pattern:
     return Call("Mul", _exp_minus_one(x), ALPHA)
 
 
-def _capped(curve: Pattern) -> Pattern:
+def _below_zero(curve: Pattern) -> Pattern:
     """Return the pattern of ``min(curve, 0)``, the part below 0 without a condition."""
     return either(Call("Min", curve, Number(0)), Call("Min", Number(0), curve))
 
 
 def _elu_pattern(curve: Pattern) -> Pattern:
-    return either(positive(X, X, curve), Call("Add", Call("Relu", X), _capped(curve)))
+    return either(
+        positive(X, X, curve), Call("Add", Call("Relu", X), _below_zero(curve))
+    )
 
 
 def _builder(op: type[Elu] | type[Celu]) -> Build:
@@ -70,8 +72,8 @@ def _selu(match: Match, search: Search) -> Replacement:
 RULES: tuple[Rule, ...] = (
     (Call("Mul", Call("Elu", X), Scalar("gamma")), _selu),
     (_elu_pattern(_exp_minus_one(X)), _builder(Elu)),
-    (_elu_pattern(_scaled(X)), _builder(Elu)),
-    (_elu_pattern(_scaled(Call("Div", X, ALPHA))), _builder(Celu)),
+    (_elu_pattern(_times_alpha(X)), _builder(Elu)),
+    (_elu_pattern(_times_alpha(Call("Div", X, ALPHA))), _builder(Celu)),
 )
 
 

@@ -37,8 +37,8 @@ def attention(graph: Graph) -> Graph:
     rewriter = _Rewriter(flow, Conditions(flow))
     nodes = [new for node in graph.nodes for new in rewriter.rewrite(node)]
     aliases = rewriter.aliases
-    kept = [node for node in nodes if node.outputs[0] not in aliases]
-    result = with_nodes(graph, kept)
+    live = [node for node in nodes if node.outputs[0] not in aliases]
+    result = with_nodes(graph, live)
     return result if result is graph else rename(result, aliases)
 
 
@@ -65,7 +65,7 @@ class _Rewriter:
         return self.nodes_of(match, node)
 
     def nodes_of(self, match: _Match, node: Node) -> list[Node]:
-        mask, operands = match.masks.combined(), match.operands
+        mask, operands = match.masks.combine(), match.operands
         factors = operands.multiplied()
         inputs = (operands.query, operands.key, node.inputs[1])
         for mask_node in match.masks.nodes:
@@ -109,7 +109,7 @@ class _Match:
         scores = self.before_softmax(self.last.inputs[0])
         if scores is None or not self.scores(scores):
             return False
-        if not self.operands.bind(self.product) or not self.fits():
+        if not self.operands.bind(self.product) or not self.have_fitting_types():
             return False
         if not self.flow.are_inside(self.inner, self.last):
             return False
@@ -175,7 +175,7 @@ class _Match:
         """Return whether a ``Where`` sets fully masked rows to zero."""
         condition, zero, _ = guard.inputs
         source = self.flow.made_by(zero, "CastLike", "Cast")
-        # Where the shape of the scores is fixed, exporters store zeros in that shape.
+        # For scores of fixed shape, exporters store zeros of that shape.
         zeros = self.flow.stored(zero if source is None else source.inputs[0])
         if zeros is None or core(zeros).any():
             return False
@@ -254,15 +254,15 @@ class _Match:
             widens = self.widens(node.inputs[0], node.output)
             return stage, node.inputs[0] if widens else None
         if op == "Add":
-            return 0, self.added(node)
+            return 0, self.added_scores(node)
         if op == "Where":
             return 0, self.masks.chosen(node)
-        capped = self.capped(node) if stage == 0 else None
+        capped = self.before_soft_cap(node) if stage == 0 else None
         if capped is not None:
             return 1, capped
         return 2, self.operands.scaled(node)
 
-    def added(self, node: Node) -> str | None:
+    def added_scores(self, node: Node) -> str | None:
         """Return the operand of an ``Add`` that is the scores; the other is a mask."""
         distances = [(self.distance(name, STEPS), name) for name in node.inputs]
         (near, scores), (far, other) = distances
@@ -285,7 +285,7 @@ class _Match:
             self.distances[name] = 1 + min(lengths)
         return self.distances[name]
 
-    def capped(self, node: Node) -> str | None:
+    def before_soft_cap(self, node: Node) -> str | None:
         """Return the operand of ``tanh(x / cap) * cap``."""
         if node.op.onnx != "Mul":
             return None
@@ -302,7 +302,7 @@ class _Match:
             return inner
         return None
 
-    def fits(self) -> bool:
+    def have_fitting_types(self) -> bool:
         """Return whether shapes and dtypes fit and only masks are broadcast."""
         names = self.operands.query, self.last.inputs[1], self.last.output
         types = [self.flow.graph.type(name) for name in names]

@@ -42,10 +42,13 @@ class Window:
 
     def narrowed(self, other: Window) -> Window:
         """Return the intersection of both windows."""
-        return Window(_least(self.left, other.left), _least(self.right, other.right))
+        return Window(
+            _smaller_limit(self.left, other.left),
+            _smaller_limit(self.right, other.right),
+        )
 
 
-def _least(a: int, b: int) -> int:
+def _smaller_limit(a: int, b: int) -> int:
     return max(a, b) if min(a, b) < 0 else min(a, b)
 
 

@@ -72,7 +72,7 @@ class Conditions:
         if node.op.onnx == "Expand":
             return [node.inputs[0]]
         pairs = (node.inputs, node.inputs[::-1])
-        return [kept for kept, other in pairs if self.always(other)]
+        return [term for term, other in pairs if self.always(other)]
 
     def _reaches(self, name: str, scores: tuple[Dim, ...]) -> bool:
         shape = self.flow.extents(name)

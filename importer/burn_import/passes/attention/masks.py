@@ -120,7 +120,9 @@ class Masks:
         self.guarded = guarded
         self.drop_zeros()
         self.take_window()
-        fills = [self.filled(mask) for mask in self.mask_list if mask.fill is not None]
+        fills = [
+            self.fill_value(mask) for mask in self.mask_list if mask.fill is not None
+        ]
         added = [m.name for m in self.mask_list if m.fill is None]
         total = sum(map(self.flow.magnitude, added))
         finite = [fill for fill in fills if np.isfinite(fill)]
@@ -136,7 +138,7 @@ class Masks:
             return True
         return self.shows_a_key_to_all()
 
-    def filled(self, mask: Mask) -> float:
+    def fill_value(self, mask: Mask) -> float:
         """Return the fill value of masked scores; 0 where it cannot be added."""
         array = self.flow.stored(mask.fill)
         if array is None or array.size != 1 or not is_float(array.dtype):
@@ -160,12 +162,12 @@ class Masks:
             seen = array if mask.shown else ~array
         return bool(seen.any(axis=-1).all())
 
-    def combined(self) -> str | None:
+    def combine(self) -> str | None:
         """Return the name of the one combined mask, computed by :attr:`nodes`.
 
         None if there is no mask. The window :attr:`window` is not part of it.
         """
-        if len(self.mask_list) == 1 and np.isneginf(self.filled(self.mask_list[0])):
+        if len(self.mask_list) == 1 and np.isneginf(self.fill_value(self.mask_list[0])):
             name = self.conditions.needed(self.mask_list[0].name, self.scores)
             if self.mask_list[0].shown:
                 return name
@@ -179,13 +181,13 @@ class Masks:
 
     def drop_zeros(self) -> None:
         """Drop masks that add zeros, unless one is needed to cover all keys."""
-        kept = [
+        nonzero = [
             mask
             for mask in self.mask_list
             if mask.fill is not None or self.flow.magnitude(mask.name) != 0
         ]
-        if not kept or any(self.covers_keys(mask) for mask in kept):
-            self.mask_list = kept
+        if not nonzero or any(self.covers_keys(mask) for mask in nonzero):
+            self.mask_list = nonzero
 
     def take_window(self) -> None:
         """Move attention windows from the masks to :attr:`window`."""
@@ -199,7 +201,7 @@ class Masks:
         if hiding is None:
             return
         seen, shown, low = hiding
-        windows = Windows(self.conditions, self.scores, self.both)
+        windows = Windows(self.conditions, self.scores, self.conjunction)
         window = seen if isinstance(seen, Window) else windows.of(seen, shown)
         rest: str | None = None
         certain = self.guarded and np.isneginf(low)
@@ -210,13 +212,13 @@ class Masks:
             return
         self.window = self.window.narrowed(window)
         index = self.mask_list.index(mask)
-        kept = [] if rest is None else [mask._replace(name=rest)]
-        self.mask_list[index : index + 1] = kept
+        remaining = [] if rest is None else [mask._replace(name=rest)]
+        self.mask_list[index : index + 1] = remaining
 
     def hiding(self, mask: Mask) -> tuple[str | Array | Window, bool, float] | None:
         """Return a mask's condition, whether True shows keys, and the fill value."""
         if mask.fill is not None:
-            low = self.filled(mask)
+            low = self.fill_value(mask)
             return (mask.name, mask.shown, low) if low <= HIDDEN else None
         array = self.flow.stored(mask.name)
         if array is not None:
@@ -233,7 +235,7 @@ class Masks:
         node = self.flow.made_by(mask.name, "Where")
         condition, *sides = (None,) * 3 if node is None else node.inputs
         for shown, (zero, fill) in ((True, sides), (False, sides[::-1])):
-            low = self.filled(Mask("", fill))
+            low = self.fill_value(Mask("", fill))
             if condition and self.flow.magnitude(zero) == 0 and low <= HIDDEN:
                 return condition, shown, low
         return None
@@ -250,15 +252,15 @@ class Masks:
             return False
         return window.left < 0 or self.scores[-2] == self.scores[-1]
 
-    def both(self, one: str, other: str) -> str:
+    def conjunction(self, one: str, other: str) -> str:
         return self.add_node(And(), (one, other), f"{one}.{other}")
 
     def term(self, mask: Mask) -> str | None:
         """Return ``mask`` as a term to add; None if it is zero."""
         if mask.fill is None:
-            return self.added(mask.name)
+            return self.simplified_term(mask.name)
         zero, low = self.number(0.0, mask.fill), mask.fill
-        low = self.number(self.filled(mask), low)
+        low = self.number(self.fill_value(mask), low)
         sides = (zero, low) if mask.shown else (low, zero)
         return self.add_node(Where(), (mask.name, *sides), f"{mask.name}.mask")
 
@@ -268,7 +270,7 @@ class Masks:
         assert t is not None
         return number(self.flow.graph, value, t.dtype)
 
-    def added(self, name: str) -> str | None:
+    def simplified_term(self, name: str) -> str | None:
         """Return the simplified term; None if it adds nothing.
 
         Terms of its condition that always hold, and broadcasts of its operands, are
@@ -282,7 +284,7 @@ class Masks:
         if only and self.conditions.always(condition):
             return None
         needed = self.conditions.needed(condition, self.scores)
-        narrow = [self.narrow(side) for side in sides]
+        narrow = [self.before_expand(side) for side in sides]
         shapes = [self.flow.extents(side) for side in narrow]
         have_types = all(self.flow.graph.type(side) is not None for side in narrow)
         fit = have_types and all(broadcasts(s, self.scores) for s in shapes)
@@ -296,7 +298,7 @@ class Masks:
         self.nodes.append(replace(node, inputs=operation[1], outputs=(output,)))
         return output
 
-    def narrow(self, side: str | None) -> str | None:
+    def before_expand(self, side: str | None) -> str | None:
         """Return the operand of an ``Expand``, a scalar for zeros, else ``side``."""
         if side is None:
             return None

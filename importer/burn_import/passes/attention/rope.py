@@ -53,7 +53,7 @@ class _Rewriter:
         """Return ``node``, or its replacement."""
         if node.op.domain or node.op.onnx not in ("Add", "Concat"):
             return node
-        new = self.sum(node) if node.op.onnx == "Add" else self.joined(node)
+        new = self.sum(node) if node.op.onnx == "Add" else self.partial_embedding(node)
         if new is None:
             return node
         self.ropes[node.output] = new
@@ -156,7 +156,7 @@ class _Rewriter:
             if node.op.attrs()["axis"] or len(self.flow.extents(source)) != 2:
                 return None
         elif rest:
-            source, rest = self.scaled(node)
+            source, rest = self.scaled_operand(node)
         inner = self.half(source, steps - 1)
         if inner is None:
             return None
@@ -166,7 +166,7 @@ class _Rewriter:
         self.behind.setdefault(id(node), []).append(new)
         return output
 
-    def scaled(self, node: Node) -> tuple[str | None, tuple[str | None, ...]]:
+    def scaled_operand(self, node: Node) -> tuple[str | None, tuple[str | None, ...]]:
         """Return the value that a node scales by a constant, and the constant."""
         source, _ = self.flow.factor(node)
         return source, tuple(name for name in node.inputs if name != source)
@@ -184,14 +184,16 @@ class _Rewriter:
             return derived
         return constants.add(self.flow.fresh(derived), first, source=name)
 
-    def whole(self, name: str | None) -> Node | None:
+    def full_embedding(self, name: str | None) -> Node | None:
         """Return the embedding of all features that produces a value."""
         node = self.flow.made_by(name, "RotaryEmbedding")
         return None if node is None or node.op.attrs()["rotary_embedding_dim"] else node
 
-    def joined(self, node: Node) -> Node | None:
+    def partial_embedding(self, node: Node) -> Node | None:
         """Return the embedding of the first features, joined with the others."""
-        first = self.ropes.get(node.inputs[0] or "") or self.whole(node.inputs[0])
+        first = self.ropes.get(node.inputs[0] or "") or self.full_embedding(
+            node.inputs[0]
+        )
         if first is None or len(node.inputs) != 2 or not self.is_last(node):
             return None
         start, rest = self.flow.piece(first.inputs[0]), self.flow.piece(node.inputs[1])

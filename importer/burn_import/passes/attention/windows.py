@@ -42,7 +42,7 @@ def _replacements(flow: Dataflow, last: Node) -> list[Node]:
     for _ in range(STEPS):
         first = flow.made_by(name, "Reshape")
         if first is not None and flow.extents(first.inputs[0]) == out:
-            fits = all(_fits(flow, mask, split) for _, mask in adds)
+            fits = all(_is_per_window(flow, mask, split) for _, mask in adds)
             inside = flow.are_inside([*inner[1:], first], last)
             return _add_masks(flow, first, adds, last) if fits and inside else [last]
         add = flow.made_by(name, "Add")
@@ -66,7 +66,7 @@ def _scores_and_mask(
     return None
 
 
-def _fits(flow: Dataflow, mask: str, split: tuple[Dim, ...]) -> bool:
+def _is_per_window(flow: Dataflow, mask: str, split: tuple[Dim, ...]) -> bool:
     """Return whether ``mask`` has one matrix per window, for one sample or for all."""
     shape = flow.extents(mask)
     return (

@@ -28,12 +28,12 @@ def merge(graph: Graph) -> Graph:
     """
     aliases = _copies(graph)
     seen: dict[Hashable, Node] = {}
-    outputs, kept = set(graph.outputs), []
+    outputs, nodes = set(graph.outputs), []
     for node in graph.nodes:
         key = None if _is_excluded(node, graph) else _key(node, graph, aliases)
         twin = None if key is None else _twin(key, node, seen)
         if twin is None or not outputs.isdisjoint(node.outputs):
-            kept.append(node)
+            nodes.append(node)
             if key is not None:
                 seen.setdefault((key, node.scope), node)
             continue
@@ -42,7 +42,7 @@ def merge(graph: Graph) -> Graph:
                 aliases[name] = other
     if not aliases:
         return graph
-    return rename(graph.with_nodes(kept), aliases)
+    return rename(graph.with_nodes(nodes), aliases)
 
 
 def _copies(graph: Graph) -> dict[str, str]:

@@ -18,16 +18,16 @@ def dead_code(graph: Graph) -> Graph:
     outputs become None, and branches compute only the results that are needed.
     """
     needed = set(graph.outputs)
-    kept: list[Node] = []
+    live: list[Node] = []
     for node in reversed(graph.nodes):
         if needed.isdisjoint(node.outputs):
             continue
         if graph.has_bodies or len(node.outputs) > 1:
             node = _without_captures(_without_outputs(node, needed))
-        kept.append(node)
+        live.append(node)
         needed.update(filter(None, node.inputs))
-    kept.reverse()
-    return with_nodes(graph, kept)
+    live.reverse()
+    return with_nodes(graph, live)
 
 
 def _without_outputs(node: Node, needed: set[str]) -> Node:

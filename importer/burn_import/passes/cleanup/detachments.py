@@ -22,7 +22,7 @@ def detachments(graph: Graph) -> Graph:
     inputs = graph.inputs
     dependent = {name for name in inputs if _has_gradient(graph.types[name])}
     aliases: dict[str, str] = {}
-    kept: list[Node] = []
+    nodes: list[Node] = []
     for node in graph.nodes:
         is_dependent = _is_dependent(node, graph, dependent)
         if is_dependent:
@@ -32,8 +32,8 @@ def detachments(graph: Graph) -> Graph:
         if removable and source is not None and node.output not in graph.outputs:
             aliases[node.output] = source
         else:
-            kept.append(node)
-    return rename(graph.with_nodes(kept), aliases) if aliases else graph
+            nodes.append(node)
+    return rename(graph.with_nodes(nodes), aliases) if aliases else graph
 
 
 def _is_dependent(node: Node, graph: Graph, dependent: set[str]) -> bool:

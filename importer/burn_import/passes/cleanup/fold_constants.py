@@ -66,10 +66,10 @@ def fold_constants(graph: Graph) -> Graph:
     fail when the model runs, if they run. Window functions and filter banks stay nodes.
     """
     folding = _Folding(graph)
-    kept = [node for node in graph.nodes if not folding.fold(node)]
-    if len(kept) == len(graph.nodes):
+    nodes = [node for node in graph.nodes if not folding.fold(node)]
+    if len(nodes) == len(graph.nodes):
         return graph
-    return rename(graph.with_nodes(kept), folding.aliases)
+    return rename(graph.with_nodes(nodes), folding.aliases)
 
 
 class _Folding:
@@ -95,10 +95,10 @@ class _Folding:
         results = self.compute(node, operands)
         if results is None:
             return False
-        same = self.same(operands, results)
+        same = self.same_view(operands, results)
         if same is not None:
             return self.alias(node, same)
-        weights = self.weights(node, operands)
+        weights = self.source_weights(node, operands)
         source = weights[0] if len(weights) == 1 else None
         self.store(node, results, source, literal=not weights)
         self.record_recipe(node, operands)
@@ -133,7 +133,7 @@ class _Folding:
             return False
         if node.op.onnx in FORMULAS:
             return False
-        if self.is_layer(node, operands) or self.widens(node, operands):
+        if self.is_layer(node, operands) or self.dequantizes(node, operands):
             return False
         return not (self.is_gain(node, operands) or self.trains(node, operands))
 
@@ -165,7 +165,7 @@ class _Folding:
                 return stands_for(self.constants[one], 1.0)
         return False
 
-    def widens(self, node: Node, operands: list[str | None]) -> bool:
+    def dequantizes(self, node: Node, operands: list[str | None]) -> bool:
         """Return whether the node dequantizes a constant to a larger array."""
         if node.op.onnx not in WIDENING or operands[0] is None:
             return False
@@ -187,18 +187,18 @@ class _Folding:
     def is_literal(self, name: str) -> bool:
         return name in self.constants.literals
 
-    def fits(self, node: Node, arrays: list[Array | None]) -> bool:
+    def is_within_budget(self, node: Node, arrays: list[Array | None]) -> bool:
         """Return whether computing the results stays within the budget."""
         if node.op.onnx in VIEWS and not may_copy(node, arrays[0]):
             return True
         types = [self.graph.types[n] for n in node.outputs if n is not None]
         if any(isinstance(t, SequenceType | OptionalType | MapType) for t in types):
-            return False  # not an array
+            return False  # the result is no array
         return self.budget.admits(node, arrays, types)
 
     def compute(self, node: Node, operands: list[str | None]) -> list[Array] | None:
         arrays = [None if n is None else self.constants[n] for n in operands]
-        if not self.fits(node, arrays):
+        if not self.is_within_budget(node, arrays):
             return None
         try:
             with np.errstate(all="ignore"):
@@ -212,7 +212,7 @@ class _Folding:
         self.budget.left -= size
         return results
 
-    def same(self, operands: list[str | None], results: list[Array]) -> str | None:
+    def same_view(self, operands: list[str | None], results: list[Array]) -> str | None:
         """Return the operand that is the same view as the only result, else None."""
         for name in operands if len(results) == 1 else ():
             if name is not None and same_view(self.constants[name], results[0]):
@@ -246,9 +246,9 @@ class _Folding:
         Results computed from an author's tensor are computed in the generated source in
         the end, unless a layer holds the tensor in its original form.
         """
-        kept = [name and self.aliases.get(name, name) for name in node.outputs]
-        recipe = replace(node, inputs=tuple(operands), outputs=tuple(kept))
-        for name in kept:
+        names = [name and self.aliases.get(name, name) for name in node.outputs]
+        recipe = replace(node, inputs=tuple(operands), outputs=tuple(names))
+        for name in names:
             if name is not None:
                 self.constants.recipes.setdefault(name, recipe)
 
@@ -258,7 +258,7 @@ class _Folding:
             return name  # stored by an earlier run over the same model
         return self.constants.add(name, array, source)
 
-    def weights(self, node: Node, operands: list[str | None]) -> list[str]:
+    def source_weights(self, node: Node, operands: list[str | None]) -> list[str]:
         """Return the weights among the operands that the result derives from.
 
         These are the floating operands if there are any, else the first operand.

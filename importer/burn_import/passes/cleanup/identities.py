@@ -28,21 +28,21 @@ def identities(graph: Graph) -> Graph:
     """
     aliases: dict[str, str] = {}
     inner = value_names(graph) - set(graph.inputs) - set(graph.outputs)
-    outputs, kept = set(graph.outputs), []
+    outputs, nodes = set(graph.outputs), []
     for node in graph.nodes:
         source = _unchanged_operand(node, graph)
         target = node.outputs[0]
         if source is None or target is None:
-            kept.append(node)
+            nodes.append(node)
         elif target not in outputs:
             aliases[target] = source
         elif (made_here := resolve(aliases, source)) in inner:
             aliases[made_here] = target
         else:
-            kept.append(node)
+            nodes.append(node)
     if not aliases:
         return graph
-    return rename(graph.with_nodes(kept), aliases)
+    return rename(graph.with_nodes(nodes), aliases)
 
 
 def _unchanged_operand(node: Node, graph: Graph) -> str | None:

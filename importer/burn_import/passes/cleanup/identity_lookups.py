@@ -41,20 +41,20 @@ class _Rewriter:
         if node.op.domain or node.op.onnx not in ("GatherND", "Reshape"):
             return [node]
         if node.op.onnx == "Reshape":
-            lookup = self.places(node)
-        elif (rows := self.rows(node)) is not None:
+            lookup = self.match_flat_gather(node)
+        elif (rows := self.as_row_gather(node)) is not None:
             return rows
         else:
-            lookup = self.pairs(node)
+            lookup = self.match_pairs(node)
         return [node] if lookup is None else self.unsqueeze(node, *lookup)
 
-    def rows(self, node: Node) -> list[Node] | None:
+    def as_row_gather(self, node: Node) -> list[Node] | None:
         """Return the equivalent ``Gather`` if each index has one component."""
         data, indices = node.inputs
         if node.op.attrs()["batch_dims"]:
             return None
         if indices in self.flow.graph.constants:
-            return self.stored_rows(node)
+            return self.as_stored_row_gather(node)
         apart = self.flow.made_by(indices, "Unsqueeze")
         if apart is None:
             return None
@@ -64,7 +64,7 @@ class _Rewriter:
             return None
         return [replace(node, op=Gather(), inputs=(data, apart.inputs[0]))]
 
-    def stored_rows(self, node: Node) -> list[Node] | None:
+    def as_stored_row_gather(self, node: Node) -> list[Node] | None:
         """Return a ``Gather`` of stored indices without their last axis."""
         data, indices = node.inputs
         extents = self.flow.extents(indices)
@@ -75,7 +75,7 @@ class _Rewriter:
         squeeze = replace(node, op=Squeeze(), inputs=(indices, last), outputs=(flat,))
         return [squeeze, replace(node, op=Gather(), inputs=(data, flat))]
 
-    def pairs(self, node: Node) -> tuple[str, tuple[int, int]] | None:
+    def match_pairs(self, node: Node) -> tuple[str, tuple[int, int]] | None:
         """Return the matrix, and the result axes of its rows and columns."""
         data, indices = node.inputs
         joined = self.flow.made_by(indices, "Concat")
@@ -85,7 +85,7 @@ class _Rewriter:
         last = joined.op.attrs()["axis"] in (-1, len(shape) - 1)
         if not last or len(joined.inputs) != 2 or len(self.flow.extents(data)) != 2:
             return None
-        row, column = (self.whole(name, shape) for name in joined.inputs)
+        row, column = (self.index_ramp(name, shape) for name in joined.inputs)
         if row is None or column is None:
             return None
         ones = [_units(ramp, 1) for ramp in (row, column)]
@@ -95,14 +95,14 @@ class _Rewriter:
             return None
         return self.check_match(data, (axes[0], axes[1]), shape[:-1], (row, column))
 
-    def whole(self, name: str | None, shape: tuple[Dim, ...]) -> Ramp | None:
+    def index_ramp(self, name: str | None, shape: tuple[Dim, ...]) -> Ramp | None:
         """Return the ramp of an index column with the shape of all indices."""
         extents = self.flow.extents(name)
         if extents != (*shape[:-1], 1):
             return None
         return self.ramps.of(name)
 
-    def places(self, node: Node) -> tuple[str, tuple[int, int]] | None:
+    def match_flat_gather(self, node: Node) -> tuple[str, tuple[int, int]] | None:
         """Return the match of a gather from the flat matrix and a reshape."""
         gather = self.flow.made_by(node.inputs[0], "Gather")
         if gather is None or gather.op.attrs()["axis"]:

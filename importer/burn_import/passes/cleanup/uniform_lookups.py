@@ -40,11 +40,11 @@ class _Rewriter:
         if gather is None:
             self.nodes.append(node)
         elif node.op.onnx == "Expand":
-            self.nodes.append(self.filled(node))
+            self.nodes.append(self.fill_expanded(node))
         else:
-            self.nodes += self.looked_up(node)
+            self.nodes += self.replace_lookup(node)
 
-    def looked_up(self, node: Node) -> list[Node]:
+    def replace_lookup(self, node: Node) -> list[Node]:
         value = self.value(node.inputs[0])
         if value is None or not self.flow.extents(node.inputs[1]):
             return [node]
@@ -53,7 +53,7 @@ class _Rewriter:
         fill = ConstantOfShape(value=value)
         return [shape, replace(node, op=fill, inputs=(name,))]
 
-    def filled(self, node: Node) -> Node:
+    def fill_expanded(self, node: Node) -> Node:
         """Return the filled tensor for an ``Expand`` of such a gather."""
         gather = self.flow.made_by(node.inputs[0], "GatherElements")
         value = None if gather is None else self.value(gather.inputs[0])

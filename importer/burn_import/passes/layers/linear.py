@@ -63,7 +63,7 @@ class _Rewriter:
             return self.gemm(node)
         return self.with_bias(node) if node.op.onnx == "Add" else node
 
-    def stored(self, name: str | None) -> Array | None:
+    def stored_array(self, name: str | None) -> Array | None:
         """Return the array of a constant floating operand."""
         if name is None or name in self.graph.types or name not in self.graph.constants:
             return None
@@ -71,7 +71,7 @@ class _Rewriter:
         return array if is_float(array.dtype) else None
 
     def product(self, node: Node) -> Node:
-        x, weight = self.graph.type(node.inputs[0]), self.stored(node.inputs[1])
+        x, weight = self.graph.type(node.inputs[0]), self.stored_array(node.inputs[1])
         if weight is None or weight.ndim != 2 or node.inputs[1] is None:
             return node
         if x is None or x.shape is None or len(x.shape) < 2:
@@ -84,11 +84,11 @@ class _Rewriter:
     def gemm(self, node: Node) -> Node:
         attrs = node.op.attrs()
         x, name, term = (*node.inputs, None)[:3]
-        weight = self.stored(name)
+        weight = self.stored_array(name)
         if weight is None or weight.ndim != 2 or name is None:
             return node
         outer = weight.shape[0 if attrs["transB"] else 1]
-        bias = None if term is None else self.term(term, outer)
+        bias = None if term is None else self.bias_vector(term, outer)
         if term is not None and bias is None:
             return node
         plain = attrs["alpha"] == 1 and (term is None or attrs["beta"] == 1)
@@ -128,9 +128,9 @@ class _Rewriter:
         self.nodes.append(replace(node, op=op, inputs=node.inputs[:1], outputs=(name,)))
         return name
 
-    def term(self, name: str, outer: int) -> str | None:
+    def bias_vector(self, name: str, outer: int) -> str | None:
         """Return the bias vector for the third operand of ``Gemm``; None if none."""
-        array = self.stored(name)
+        array = self.stored_array(name)
         if array is not None and array.size == 1 and array.ndim <= 2 and outer != 1:
             same = np.full(outer, array.reshape(()), array.dtype)
             return derive(self.graph, name, same, f".repeated_{outer}")
@@ -138,7 +138,7 @@ class _Rewriter:
 
     def vector(self, name: str | None, outer: int, rank: int) -> str | None:
         """Return a constant as a vector of ``outer`` elements; None if it is none."""
-        array = self.stored(name)
+        array = self.stored_array(name)
         if array is None or name is None or not 0 < array.ndim <= rank:
             return None
         if array.shape != (1,) * (array.ndim - 1) + (outer,):
@@ -150,7 +150,7 @@ class _Rewriter:
             product = None if name is None else self.products.get(name)
             if name is None or product is None or self.graph.uses[name] != 1:
                 continue
-            weight, t = self.stored(product.inputs[1]), self.graph.type(name)
+            weight, t = self.stored_array(product.inputs[1]), self.graph.type(name)
             if weight is None or t is None or t.shape is None:
                 continue
             outer = weight.shape[0 if isinstance(product.op, Linear) else 1]

@@ -51,23 +51,25 @@ class _Rewriter:
         if rows is None or rows.inputs[0] is None:
             return None
         x, features = self.flow.extents(rows.inputs[0]), self.flow.extents(rows.output)
-        lead = self.lead(node, x) if 0 < len(features) < len(x) else None
+        lead = self.count_restored_axes(node, x) if 0 < len(features) < len(x) else None
         if lead is None or features[:-1] == x[:lead]:
             return None
         if len(x) == lead + 1 and x[lead] == features[-1]:
             return rows.inputs[0]
-        return self.reshaped(rows, lead, features[-1])
+        return self.reshape_rows(rows, lead, features[-1])
 
-    def lead(self, node: Node, x: tuple[Dim, ...]) -> int | None:
+    def count_restored_axes(self, node: Node, x: tuple[Dim, ...]) -> int | None:
         """Count the leading axes of ``x`` that every reader of ``node`` restores."""
         readers = self.flow.users.get(node.output, [])
         if not readers or node.output in self.flow.outputs:
             return None
         width = self.flow.extents(node.output)[-1:]
-        leading_axes = {self.restored(reader, x, width) for reader in readers}
+        leading_axes = {
+            self.count_axes_restored_by(reader, x, width) for reader in readers
+        }
         return leading_axes.pop() if len(leading_axes) == 1 else None
 
-    def restored(
+    def count_axes_restored_by(
         self, reader: Node, x: tuple[Dim, ...], width: tuple[Dim, ...]
     ) -> int | None:
         """Count the leading axes of ``x`` before those that ``width`` flattens."""
@@ -83,7 +85,7 @@ class _Rewriter:
                 return count if fits else None
         return None
 
-    def reshaped(self, rows: Node, lead: int, width: Dim) -> str | None:
+    def reshape_rows(self, rows: Node, lead: int, width: Dim) -> str | None:
         """Return the rows reshaped to the leading axes of their operand."""
         if not isinstance(width, int) or width == 0:
             return None

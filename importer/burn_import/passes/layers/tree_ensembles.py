@@ -79,7 +79,7 @@ class _Rewriter:
             return tree
         columns = columns.astype(np.int64)
         columns = np.where(columns < 0, columns + int(shape[1]), columns)
-        name = self.stored(f"{tree.output}.features", columns[features])
+        name = self.store(f"{tree.output}.features", columns[features])
         inputs = (gather.inputs[0], tree.inputs[1], name, *tree.inputs[3:])
         return replace(tree, inputs=inputs)
 
@@ -102,8 +102,8 @@ class _Rewriter:
         values = self.evaluate(nodes, tree.output, weights, exits[0])
         if values is None or values.dtype != weights.dtype:
             return
-        targets = self.stored(f"{exits[0]}.targets", np.zeros(values.shape, np.int64))
-        leaves = self.stored(f"{exits[0]}.weights", values)
+        targets = self.store(f"{exits[0]}.targets", np.zeros(values.shape, np.int64))
+        leaves = self.store(f"{exits[0]}.weights", values)
         inputs = (*tree.inputs[:_LEAF_TARGETS], targets, leaves, *tree.inputs[8:])
         self.folded[exits[0]] = replace(tree, inputs=inputs, outputs=(exits[0],))
 
@@ -189,8 +189,8 @@ class _Rewriter:
         arrays = [self.arrays(tree) for tree in own]
         if any(one is None for one in arrays) or len(_dtypes(arrays)) > 1:
             return None
-        merged = _joined([one for one in arrays if one is not None])
-        names = [self.stored(f"tree_ensemble.{key}", a) for key, a in merged.items()]
+        merged = _join_trees([one for one in arrays if one is not None])
+        names = [self.store(f"tree_ensemble.{key}", a) for key, a in merged.items()]
         scope, classes = common_scope(*own)
         inputs = (own[0].inputs[0], *names)
         return replace(node, op=own[0].op, inputs=inputs, scope=scope, classes=classes)
@@ -209,7 +209,7 @@ class _Rewriter:
             return None
         return dict(zip(keys, arrays, strict=True))
 
-    def stored(self, name: str, array: Array) -> str:
+    def store(self, name: str, array: Array) -> str:
         """Store an array of a new ensemble; return its name."""
         return self.flow.graph.constants.add(self.flow.fresh(name), array)
 
@@ -223,7 +223,7 @@ def _dtypes(ensembles: Sequence[Mapping[str, Array] | None]) -> set[object]:
     }
 
 
-def _joined(ensembles: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
+def _join_trees(ensembles: Sequence[Mapping[str, Array]]) -> dict[str, Array]:
     """Return the arrays of all trees, with branches and leaves numbered anew."""
     branches = np.cumsum([0, *(len(one["features"]) for one in ensembles)])
     leaves = np.cumsum([0, *(len(one["weights"]) for one in ensembles)])

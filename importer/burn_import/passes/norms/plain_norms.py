@@ -33,10 +33,12 @@ def plain_norms(graph: Graph) -> Graph:
     """
     if graph.operators.isdisjoint(_NORMS):
         return graph
-    return with_nodes(graph, [_plain(node, graph) for node in graph.nodes])
+    return with_nodes(
+        graph, [_without_neutral_weights(node, graph) for node in graph.nodes]
+    )
 
 
-def _plain(node: Node, graph: Graph) -> Node:
+def _without_neutral_weights(node: Node, graph: Graph) -> Node:
     if graph.constants.trained and not any(node.outputs[1:]):
         op = _without_weights(node.op)
         if op is not None:

@@ -84,7 +84,7 @@ class _Recovery:
         """Yield the layers, consecutive ones of a module together."""
         above: dict[int, Single] = {}
         for single in self.singles.values():
-            other = self.above(single)
+            other = self.next_layer(single)
             if other is not None:
                 above[id(single.node)] = other
         tops = {id(single.node) for single in above.values()}
@@ -99,7 +99,7 @@ class _Recovery:
             else:
                 yield stack
 
-    def above(self, single: Single) -> Single | None:
+    def next_layer(self, single: Single) -> Single | None:
         """Return the next layer of the stack, if it alone reads all outputs."""
         name = single.node.outputs[0]
         for outputs in joined_outputs(self.flow, single):

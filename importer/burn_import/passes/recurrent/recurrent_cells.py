@@ -73,12 +73,14 @@ class _Recovery:
         for step in steps:
             cell = self.cell(step)
             if cell is not None:
-                instead.update({id(n): [] for n in step.nodes if self.ends(step, n)})
+                instead.update(
+                    {id(n): [] for n in step.nodes if self.produces_result(step, n)}
+                )
                 instead[id(step.first)] = [cell]
         nodes = [n for node in self.graph.nodes for n in instead.get(id(node), [node])]
         return with_nodes(self.graph, nodes)
 
-    def ends(self, step: Step, node: Node) -> bool:
+    def produces_result(self, step: Step, node: Node) -> bool:
         """Return whether a node produces one of the results of ``step``."""
         return any(name in step.results for name in node.outputs)
 
@@ -86,7 +88,7 @@ class _Recovery:
         """Yield the step whose last result ``node`` produces, if it does."""
         if node.op.domain or node.outputs[0] is None:
             return
-        for find in (self.lstm, self.gru, self.plain):
+        for find in (self.lstm, self.gru, self.rnn):
             for step in find(node):
                 if self.is_closed(step):
                     yield step
@@ -103,7 +105,9 @@ class _Recovery:
             if name is not None and name not in step.results
         )
 
-    def pairs(self, name: str | None, op: str) -> Iterator[tuple[Node, str, str]]:
+    def operand_pairs(
+        self, name: str | None, op: str
+    ) -> Iterator[tuple[Node, str, str]]:
         """Yield the node ``op`` that produces a value, with operands in both orders."""
         node = self.flow.made_by(name, op)
         if node is not None and None not in node.inputs:
@@ -113,16 +117,16 @@ class _Recovery:
 
     def lstm(self, node: Node) -> Iterator[Step]:
         """Yield steps ``o * tanh(c)`` with ``c = f * c0 + i * g``."""
-        for last, a, b in self.pairs(node.outputs[0], "Mul"):
+        for last, a, b in self.operand_pairs(node.outputs[0], "Mul"):
             output, squashed = (
                 self.flow.made_by(a, "Sigmoid"),
                 self.flow.made_by(b, "Tanh"),
             )
             if output is None or squashed is None:
                 continue
-            for add, p, q in self.pairs(squashed.inputs[0], "Add"):
-                for keep, f, c in self.pairs(p, "Mul"):
-                    for new, i, g in self.pairs(q, "Mul"):
+            for add, p, q in self.operand_pairs(squashed.inputs[0], "Add"):
+                for keep, f, c in self.operand_pairs(p, "Mul"):
+                    for new, i, g in self.operand_pairs(q, "Mul"):
                         gates = [
                             self.flow.made_by(i, "Sigmoid"),
                             self.flow.made_by(f, "Sigmoid"),
@@ -148,17 +152,17 @@ class _Recovery:
 
     def gru(self, node: Node) -> Iterator[Step]:
         """Yield steps ``(h - n) * z + n`` or ``(1 - z) * n + z * h``."""
-        for add, p, q in self.pairs(node.outputs[0], "Add"):
-            for new, z, minus in self.pairs(p, "Mul"):
+        for add, p, q in self.operand_pairs(node.outputs[0], "Add"):
+            for new, z, minus in self.operand_pairs(p, "Mul"):
                 sub = self.flow.made_by(minus, "Sub")
                 if sub is not None and sub.inputs[1] == q and sub.inputs[0]:
                     nodes = [add, new, sub]
                     yield from self.gru_step(z, q, sub.inputs[0], nodes)
-            for new, n, minus in self.pairs(p, "Mul"):
+            for new, n, minus in self.operand_pairs(p, "Mul"):
                 sub = self.flow.made_by(minus, "Sub")
                 if sub is None or self.flow.scalar(sub.inputs[0]) != 1:
                     continue
-                for keep, z, h in self.pairs(q, "Mul"):
+                for keep, z, h in self.operand_pairs(q, "Mul"):
                     if sub.inputs[1] == z:
                         nodes = [add, new, sub, keep]
                         yield from self.gru_step(z, n, h, nodes)
@@ -170,13 +174,13 @@ class _Recovery:
         update, new = self.flow.made_by(z, "Sigmoid"), self.flow.made_by(n, "Tanh")
         if update is None or new is None:
             return
-        for add, xn, scaled in self.pairs(new.inputs[0], "Add"):
-            for product, r, hn in self.pairs(scaled, "Mul"):
+        for add, xn, scaled in self.operand_pairs(new.inputs[0], "Add"):
+            for product, r, hn in self.operand_pairs(scaled, "Mul"):
                 reset = self.flow.made_by(r, "Sigmoid")
                 if reset is None:
                     continue
-                for sum_r, xr, hr in self.pairs(reset.inputs[0], "Add"):
-                    for sum_z, xz, hz in self.pairs(update.inputs[0], "Add"):
+                for sum_r, xr, hr in self.operand_pairs(reset.inputs[0], "Add"):
+                    for sum_z, xz, hz in self.operand_pairs(update.inputs[0], "Add"):
                         inner = [add, product, reset, sum_r, sum_z, update, new]
                         nodes = [*step_nodes, *inner]
                         yield from self.gru_cell((xr, xz, xn), (hr, hz, hn), h, nodes)
@@ -200,7 +204,7 @@ class _Recovery:
                 GRUCell(), products, (state,), results, gates, step_nodes[0], nodes
             )
 
-    def plain(self, node: Node) -> Iterator[Step]:
+    def rnn(self, node: Node) -> Iterator[Step]:
         """Yield ``tanh`` or ``relu`` of a sum, if the weights have names of a cell."""
         if node.op.onnx not in ("Tanh", "Relu") or node.inputs[0] is None:
             return

@@ -123,10 +123,11 @@ class _Replacement:
         """Return the input, the name of all outputs, and ``batch_first``."""
         last = self.stack[-1]
         ends = self.plan.ends.get(id(last.node))
-        x = None if ends is None else self.by_batch(self.stack[0].node.inputs[0])
+        first = self.stack[0].node.inputs[0]
+        x = None if ends is None else self.batch_first_input(first)
         if ends is None or x is None:
-            return self.stack[0].node.inputs[0], self.by_time(last), False
-        y = self.turned(ends, last)
+            return first, self.time_first_output(last), False
+        y = self.batch_first_output(ends, last)
         values = [
             joined_value.value
             for joined_value in joined_outputs(self.flow, last)
@@ -135,7 +136,7 @@ class _Replacement:
         self.plan.by_batch.update(dict.fromkeys(values, y))
         return x, y, True
 
-    def by_batch(self, x: str | None) -> str | None:
+    def batch_first_input(self, x: str | None) -> str | None:
         """Return the input with the batch first; None if it is not transposed."""
         if x in self.plan.by_batch:
             return self.plan.by_batch[x]
@@ -152,10 +153,10 @@ class _Replacement:
         self.before.append(_node("Transpose", source, output=name, perm=turned))
         return name
 
-    def turned(self, ends: list[Node], last: Single) -> str:
+    def batch_first_output(self, ends: list[Node], last: Single) -> str:
         """Return the name of all outputs with the batch first, read by ``ends``."""
         plain = [node for node in ends if permutation(node) in ((), TURN)]
-        y = self.same(plain, last)
+        y = self.common_result(plain, last)
         for node in ends:
             perm = permutation(node)
             if perm not in ((), TURN):
@@ -165,7 +166,7 @@ class _Replacement:
                 self.after.append(transpose)
         return y
 
-    def same(self, nodes: list[Node], last: Single) -> str:
+    def common_result(self, nodes: list[Node], last: Single) -> str:
         """Return the common result of ``nodes``, which the layer replaces."""
         self.gone += nodes
         if not nodes:
@@ -174,10 +175,10 @@ class _Replacement:
         self.after += [_node("Identity", name, output=n.output) for n in nodes[1:]]
         return name
 
-    def by_time(self, last: Single) -> str:
+    def time_first_output(self, last: Single) -> str:
         """Return the name of all outputs with time first."""
         every = joined_outputs(self.flow, last)
-        y = self.same(
+        y = self.common_result(
             [
                 joined_value.node
                 for joined_value in every

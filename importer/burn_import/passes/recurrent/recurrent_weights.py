@@ -61,7 +61,7 @@ class Parameters:
         arrays = unpack_weights(kind, [self.graph.constants[name] for name in packed])
         for module in self.cells.get(digest(arrays[0]), ()):
             names = tuple(f"{module}.{name}" for name in NAMES[: len(arrays)])
-            if len(arrays) <= 4 and all(map(self._is, names, arrays)):
+            if len(arrays) <= 4 and all(map(self._has_contents, names, arrays)):
                 return names
         return ()
 
@@ -73,11 +73,11 @@ class Parameters:
         for module, number in self.first.get(digest(arrays[0]), ()):
             leaves = _leaves(len(arrays), len(packed) == 3, number)
             names = tuple(f"{module}.{leaf}" for leaf in leaves)
-            if all(map(self._is, names, arrays)):
+            if all(map(self._has_contents, names, arrays)):
                 return Named(module, number, names)
         return None
 
-    def _is(self, name: str, array: Array) -> bool:
+    def _has_contents(self, name: str, array: Array) -> bool:
         if name in self.graph.types or name not in self.graph.constants:
             return False
         return are_identical(self.graph.constants[name], array)
@@ -96,16 +96,18 @@ class Parameters:
         each = len(arrays) // self.graph.constants[packed[0]].shape[0]
         sources = [packed[min(i % each, 2)] for i in range(len(arrays))]
         return [
-            self._derived(source, array, leaf, packed)
+            self._store_derived(source, array, leaf, packed)
             for source, array, leaf in zip(sources, arrays, leaves, strict=True)
         ]
 
-    def _derived(self, source: str, array: Array, leaf: str, packed: list[str]) -> str:
+    def _store_derived(
+        self, source: str, array: Array, leaf: str, packed: list[str]
+    ) -> str:
         module = owner(packed)
         if not module:
             return derive(self.graph, source, array, f".{leaf}")
         name = f"{module}.{leaf}"
-        if self._is(name, array):
+        if self._has_contents(name, array):
             return name
         return self.graph.constants.add(free_name(name, self.graph.types), array)
 

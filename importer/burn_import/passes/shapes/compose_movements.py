@@ -75,8 +75,8 @@ def _one_unsqueeze(first: Node, node: Node, graph: Graph) -> Node:
     if inner is None or outer is None:
         return node
     rank = len(graph.types[node.output].dims)
-    kept = [axis for axis in range(rank) if axis not in outer]
-    axes = sorted([*outer, *(kept[axis] for axis in inner)])
+    others = [axis for axis in range(rank) if axis not in outer]
+    axes = sorted([*outer, *(others[axis] for axis in inner)])
     return replace(node, inputs=(first.inputs[0], integers(graph, axes)))
 
 

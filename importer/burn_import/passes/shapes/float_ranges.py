@@ -32,7 +32,7 @@ def float_ranges(graph: Graph) -> Graph:
 
 def _rewritten(node: Node, flow: Dataflow) -> Iterator[Node]:
     """Yield ``node``, or the nodes that replace it."""
-    cast = None if node.op.domain else _counted(node, flow)
+    cast = None if node.op.domain else _integer_range(node, flow)
     count = None if cast is None else flow.graph.type(cast.inputs[0])
     if cast is None or count is None:
         yield node
@@ -43,7 +43,7 @@ def _rewritten(node: Node, flow: Dataflow) -> Iterator[Node]:
     yield replace(node, op=cast.op, inputs=(whole,))
 
 
-def _counted(node: Node, flow: Dataflow) -> Node | None:
+def _integer_range(node: Node, flow: Dataflow) -> Node | None:
     """Return the cast of the limit of a range that counts from 0, else None."""
     if node.op.onnx != "Range":
         return None

@@ -94,7 +94,7 @@ def _without_expansions(node: Node, flow: Dataflow) -> Node:
             t = flow.graph.type(wide.inputs[0])
             own = None if t is None else t.shape
         if own is not None and is_covered(flow.extents(name), [own, *other_shapes]):
-            inputs[position] = _narrow(wide, flow)
+            inputs[position] = _before_expand(wide, flow)
     same = tuple(inputs) == node.inputs
     return node if same else replace(node, inputs=tuple(inputs))
 
@@ -123,7 +123,7 @@ def _with_rows_once(node: Node, flow: Dataflow) -> list[Node]:
     return [*new, replace(node, inputs=tuple(inputs)) if new else node]
 
 
-def _narrow(wide: Node, flow: Dataflow) -> str | None:
+def _before_expand(wide: Node, flow: Dataflow) -> str | None:
     """Return the operand of an ``Expand``, or the fill value of a tensor."""
     if not isinstance(wide.op, ConstantOfShape):
         return wide.inputs[0]

@@ -80,8 +80,8 @@ class _Rewriter:
         if before is None:
             return sorted(axes), source
         inner, source = self.new_axes(before)
-        kept = [axis for axis in range(len(t.shape)) if axis not in axes]
-        return sorted([*axes, *(kept[axis] for axis in inner)]), source
+        others = [axis for axis in range(len(t.shape)) if axis not in axes]
+        return sorted([*axes, *(others[axis] for axis in inner)]), source
 
     def rank(self, name: str | None) -> int | None:
         t = self.flow.graph.type(name)
@@ -107,7 +107,7 @@ class _Rewriter:
         return self.wide[name].count if name in self.wide else 0
 
     def preference(self, node: Node, position: int) -> tuple[int, bool]:
-        """Return what orders operands that may keep their axes, the best first."""
+        """Return the sort key of operands that may keep their axes, the best first."""
         wide = self.wide.get(str(node.inputs[position]))
         return (0, False) if wide is None else (wide.count, not wide.others)
 
@@ -143,12 +143,16 @@ class _Rewriter:
             return node
         self.has_changes = True
         inputs = tuple(
-            self.narrowed(node, name) if name is not None and count else name
+            (
+                self.without_leading_axes(node, name)
+                if name is not None and count
+                else name
+            )
             for name, count in zip(node.inputs, counts, strict=True)
         )
         return replace(node, inputs=inputs)
 
-    def narrowed(self, near: Node, name: str) -> str:
+    def without_leading_axes(self, near: Node, name: str) -> str:
         """Return the value ``name`` without its leading axes."""
         wide = self.wide[name]
         if not wide.others:

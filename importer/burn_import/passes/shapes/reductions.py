@@ -46,8 +46,8 @@ def reductions(graph: Graph) -> Graph:
     rewriter = _Rewriter(Dataflow(graph))
     for node in graph.nodes:
         rewriter.add(node)
-    kept = [n for n in rewriter.nodes if id(n) not in rewriter.absorbed]
-    return with_nodes(graph, kept)
+    nodes = [n for n in rewriter.nodes if id(n) not in rewriter.absorbed]
+    return with_nodes(graph, nodes)
 
 
 @dataclass

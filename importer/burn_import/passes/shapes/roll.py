@@ -39,17 +39,17 @@ class _Rewriter:
         tail, head = parts
         if tail is None or head is None or tail.inputs[0] != head.inputs[0]:
             return node
-        shift = self.shift(node, tail, head)
+        shift = self.roll_shift(node, tail, head)
         if shift is None or not self.flow.are_inside((tail, head), node):
             return node
-        new = self.joined(node, (tail, head), *shift)
+        new = self.merge_rolls(node, (tail, head), *shift)
         self.rolls[node.output] = new
         return new
 
-    def shift(self, node: Node, tail: Node, head: Node) -> tuple[int, int] | None:
+    def roll_shift(self, node: Node, tail: Node, head: Node) -> tuple[int, int] | None:
         """Return the shift and the axis of a roll; None if it is none."""
         shape = self.flow.extents(tail.inputs[0])
-        last, first = self.cut(tail), self.cut(head)
+        last, first = self.slice_bounds(tail), self.slice_bounds(head)
         if last is None or first is None or not shape:
             return None
         axis = node.op.attrs()["axis"] % len(shape)
@@ -61,7 +61,7 @@ class _Rewriter:
             return None
         return (-start if 2 * start <= extent else extent - start), axis
 
-    def cut(self, node: Node) -> tuple[int, int, int] | None:
+    def slice_bounds(self, node: Node) -> tuple[int, int, int] | None:
         """Return the axis, begin and end of a slice of one axis."""
         shape, operands = self.flow.extents(node.inputs[0]), (*node.inputs, None)[1:5]
         starts, ends, axes = (
@@ -78,7 +78,7 @@ class _Rewriter:
             return None
         return axis, *slice(starts[0], ends[0]).indices(extent)[:2]
 
-    def joined(
+    def merge_rolls(
         self, node: Node, parts: tuple[Node, ...], shift: int, axis: int
     ) -> Node:
         """Return the ``Roll`` for ``node``, merged with that of its operand."""

@@ -42,8 +42,8 @@ def _rewrite(flow: Dataflow, last: Node) -> Node:
         return last
     if not flow.are_inside([first, turn], last):
         return last
-    kept = [axis for axis in range(len(perm)) if axis not in inserted_axes]
-    position = {axis: number for number, axis in enumerate(kept)}
+    others = [axis for axis in range(len(perm)) if axis not in inserted_axes]
+    position = {axis: number for number, axis in enumerate(others)}
     moved = tuple(position[axis] for axis in perm if axis in position)
     scope, classes = common_scope(first, turn, last)
     new = replace(last, op=Transpose(perm=moved), inputs=first.inputs[:1])

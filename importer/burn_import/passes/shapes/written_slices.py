@@ -52,7 +52,7 @@ def written_slices(graph: Graph) -> Graph:
     for node in graph.nodes:
         is_last = node.outputs[0] in writes and node.outputs[0] not in bases
         chain = _chain(writes, node.output) if is_last else []
-        nodes += _joined(flow, chain) or [node]
+        nodes += _join_writes(flow, chain) or [node]
     return with_nodes(graph, nodes)
 
 
@@ -63,14 +63,14 @@ def _writes(graph: Graph, flow: Dataflow) -> Iterator[tuple[str, _Write]]:
             continue
         write = None
         if node.op.onnx in _SCATTERS:
-            write = _scattered(flow, ramps, node)
+            write = _written_slices(flow, ramps, node)
         elif node.op.onnx == "Concat":
             write = _between_slices(flow, node)
         if write is not None:
             yield node.output, write
 
 
-def _scattered(flow: Dataflow, ramps: Ramps, node: Node) -> _Write | None:
+def _written_slices(flow: Dataflow, ramps: Ramps, node: Node) -> _Write | None:
     """Return the slices that a scatter replaces as a whole."""
     base, name, update = node.inputs
     shape, extents = flow.extents(base), flow.extents(update)
@@ -106,7 +106,7 @@ def _positions(indices: Array | None, axis: int) -> Ramp | None:
 
 
 def _between_slices(flow: Dataflow, node: Node) -> _Write | None:
-    """Return what is concatenated with the first and last slices of one tensor."""
+    """Return the value between the first and last slices of a tensor, as a write."""
     rank = len(flow.extents(node.output))
     if not rank or not 2 <= len(node.inputs) <= 3:
         return None
@@ -154,7 +154,7 @@ def _chain(writes: dict[str, _Write], last: str) -> list[_Write]:
     return chain
 
 
-def _joined(flow: Dataflow, chain: list[_Write]) -> list[Node]:
+def _join_writes(flow: Dataflow, chain: list[_Write]) -> list[Node]:
     """Return the nodes that replace the last write; none if the base is still read."""
     if len(chain) < FEWEST_WRITES - 1:
         return []
@@ -178,7 +178,7 @@ def _joined(flow: Dataflow, chain: list[_Write]) -> list[Node]:
 
 
 def _slots(flow: Dataflow, chain: list[_Write]) -> dict[tuple[int, int], str]:
-    """Return what is written, by its first position and that after its last one.
+    """Return the written values, by their first position and the one after the last.
 
     The first write of a chain may be folded: a concatenation with a constant.
     """

@@ -29,7 +29,7 @@ def with_quantizers(graph: Graph, node_paths: Places) -> tuple[Places, set[Path]
     owning = _owning(graph, node_paths)
     lists = {path[:-1] for path in owning if path and path[-1].isdigit()}
     added: set[Path] = set()
-    for quantize, dequantize in _pairs(graph):
+    for quantize, dequantize in _quantizer_pairs(graph):
         own = scopes[id(quantize)]
         if own != scopes[id(dequantize)]:
             continue
@@ -62,7 +62,7 @@ def _names(node_paths: Places) -> dict[Path, Namespace]:
     return names
 
 
-def _pairs(graph: Graph) -> Iterator[tuple[Node, Node]]:
+def _quantizer_pairs(graph: Graph) -> Iterator[tuple[Node, Node]]:
     """Yield each quantizer with its only reader, a dequantizer of the same numbers."""
     counts = _reads(graph)
     for node in graph.nodes:

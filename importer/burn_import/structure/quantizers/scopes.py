@@ -1,6 +1,6 @@
 """The modules that quantize: those that read the integers.
 
-Quantizers name what they insert after the value that they quantize, so a module would
+Quantization tools name inserted nodes after the quantized value, so a module would
 return floats together with their integers, scale and zero point. A module that
 quantizes its own input gets floats alone, and equal layers stay equal: the last one has
 no reader of integers.

@@ -290,11 +290,6 @@ class MicrosoftQLinearConv(Op, onnx="QLinearConv", domain=DOMAIN, versions=(1,))
         return y.permute(0, *range(2, rank), 1)
 
     def _standard(self) -> QLinearConv:
-        return QLinearConv(
-            auto_pad=self.auto_pad,
-            dilations=self.dilations,
-            group=self.group,
-            kernel_shape=self.kernel_shape,
-            pads=self.pads,
-            strides=self.strides,
-        )
+        attrs = self.attrs()
+        del attrs["channels_last"]
+        return QLinearConv(**attrs)

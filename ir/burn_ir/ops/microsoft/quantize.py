@@ -232,8 +232,8 @@ class QLinearReduceMean(
             return None
         reduced = x.axes(self.axes)
         dims = [1 if i in reduced else d for i, d in enumerate(x.shape)]
-        kept = [d for i, d in enumerate(dims) if self.keepdims or i not in reduced]
-        return tuple(kept)
+        others = [d for i, d in enumerate(dims) if self.keepdims or i not in reduced]
+        return tuple(others)
 
     def apply(self, y: Value, x: Value) -> Value:
         return y.mean(self.axes, keepdims=bool(self.keepdims))

@@ -242,9 +242,9 @@ def first_of_each_leaf(entries: Entries) -> Entries:
     positions: dict[tuple[int, int], int] = {}
     for position, leaf in enumerate(zip(trees, nodes, strict=True)):
         positions.setdefault(leaf, position)
-    kept = list(positions.values())
-    first = [[numbers[i] for i in kept] for numbers in (trees, nodes, targets)]
-    return first[0], first[1], first[2], weights[kept]
+    rows = list(positions.values())
+    first = [[numbers[i] for i in rows] for numbers in (trees, nodes, targets)]
+    return first[0], first[1], first[2], weights[rows]
 
 
 def _running_count(flags: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Results of tuning, kept for later calls and, on disk, for later processes."""
+"""Cache of tuning results: in memory, and on disk for later processes."""
 
 from collections.abc import Callable
 from functools import cache

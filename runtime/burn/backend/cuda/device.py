@@ -1,4 +1,4 @@
-"""The CUDA backend."""
+"""The backend of CUDA devices."""
 
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any

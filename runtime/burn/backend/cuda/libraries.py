@@ -132,7 +132,7 @@ class CaptureMemory:
         self.separates = separates
         #: Whether work on the stream is being captured.
         self.is_recorded = False
-        #: By address, what no kernel writes that later ones can start before.
+        #: The arrays, by address, that are complete before any later kernel starts.
         self._settled: dict[int, Any] = {}
 
     def add_constants(self, arrays: Iterable[Any]) -> None:
@@ -158,11 +158,11 @@ class CaptureMemory:
         return self._uploads[key]
 
     def free_unused(self) -> None:
-        """Give back what is free in the pool. No kernel may be running."""
+        """Release the free blocks of the pool. No kernel may be running."""
         self._pool.free_all_blocks()
 
     def close(self) -> None:
-        """Give back all memory that nothing else refers to."""
+        """Release all memory without other references."""
         self._constants, self._packed, self._counters, self._settled = {}, {}, {}, {}
         self._uploads = {}
         self.workspaces = Workspaces()
@@ -285,7 +285,7 @@ def workspace(device: int, stream: int, size: int) -> int:
         spaces = _LOCAL.workspaces.setdefault((device, stream), Workspaces())
     else:
         spaces = capture.workspaces
-    # The edges of a graph say what its kernels wait for.
+    # The dependencies of kernels in a graph are its edges.
     if capture is None or capture.separates or not capture.is_recorded:
         spaces.separate(stream)
     return spaces.take(size)

@@ -16,7 +16,7 @@ from burn.backend.cuda.libraries import is_capturing
 
 T = TypeVar("T")
 
-#: How many kernels are compiled at the same time.
+#: The number of kernels that are compiled concurrently.
 _COMPILERS = 8
 #: How often each algorithm is measured.
 _REPEATS = 7

@@ -1,13 +1,12 @@
 """Optimization passes over plans, which preserve the results for finite numbers.
 
-Each is in a file of its own, and takes the steps of one segment after the other.
+Each pass is in its own file and rewrites the steps of one segment.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from operator import is_
-from typing import Any, TypeAlias
+from typing import Any
 
 from burn.plan.passes.constants import hoist_constants
 from burn.plan.passes.dead import without_dead
@@ -29,15 +28,13 @@ from burn.plan.passes.fusion.positions import lower_full_convolutions
 from burn.plan.passes.fusion.rows import update_selected_rows
 from burn.plan.passes.fusion.scales import fold_scales
 from burn.plan.passes.fusion.sums import lower_broadcast_sums
-from burn.plan.passes.graph import FLOAT32, Graph, Inputs, Steps
+from burn.plan.passes.graph import FLOAT32, Graph, Inputs, Pass
 from burn.plan.passes.layout.channels import permute_flattened_weights
 from burn.plan.passes.layout.transposed import transpose_factors
-from burn.plan.passes.places import with_own_places
+from burn.plan.passes.places import with_unique_slots
 from burn.plan.passes.slices.slicing import hoist_slices
 from burn.plan.passes.updates import sink_updates
 from burn.plan.plan_ir import Segment, find_drops
-
-Pass: TypeAlias = Callable[[Steps, Graph], Steps]
 
 #: The passes for every device, in execution order.
 PASSES: tuple[Pass, ...] = (
@@ -75,11 +72,11 @@ def run_passes(
     Passes rewrite the steps of ``dtype`` if they support types other than float32.
     State updates are moved to the end.
     """
-    plan = with_own_places(root)
+    plan = with_unique_slots(root)
     graph = Graph(plan, inputs, dtype)
     for each in (*PASSES, *LAST) if passes is None else passes:
         before, steps_before = plan, graph.new_steps
-        plan = _passed(each, before, graph)
+        plan = _run_pass(each, before, graph)
         if graph.new_steps != steps_before or not _has_same_steps(before, plan):
             graph = Graph(plan, inputs, dtype)
     plan = sink_updates(plan)
@@ -87,11 +84,12 @@ def run_passes(
     return plan
 
 
-def _passed(each: Pass, segment: Segment, graph: Graph) -> Segment:
-    # Not a closure that calls itself: its cycle would keep the graph for a while.
+def _run_pass(each: Pass, segment: Segment, graph: Graph) -> Segment:
+    # Not a recursive closure, whose reference cycle would keep the graph alive.
     steps = each(list(segment.steps), graph)
     children = {
-        value: _passed(each, child, graph) for value, child in segment.children.items()
+        value: _run_pass(each, child, graph)
+        for value, child in segment.children.items()
     }
     return replace(segment, steps=steps, drops=[], children=children)
 

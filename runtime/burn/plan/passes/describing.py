@@ -42,7 +42,7 @@ class Described(np.ndarray[Any, Any]):
         (target,) = out
         if type(target) is not Described or target.shape != shape:
             raise UndescribedError("the result goes to another array")
-        target.expression = _as(element, target.dtype)
+        target.expression = _convert(element, target.dtype)
         return target
 
     def __array_function__(
@@ -59,19 +59,19 @@ class Described(np.ndarray[Any, Any]):
     ) -> Any:
         """Return the converted array, like ``numpy.ndarray.astype``."""
         dtype = np.dtype(dtype)
-        return symbolic_array(self.shape, dtype, _as(self.expression, dtype))
+        return symbolic_array(self.shape, dtype, _convert(self.expression, dtype))
 
     def copy(self, order: Any = "C") -> Any:
         """Return this array, like ``numpy.ndarray.copy``."""
         return self.astype(self.dtype)
 
-    def _refused(self, *args: Any, **options: Any) -> Any:
+    def _refuse(self, *args: Any, **options: Any) -> Any:
         raise UndescribedError("a method that describes no elements")
 
-    __bool__ = __int__ = __float__ = __index__ = __getitem__ = __setitem__ = _refused
-    all = any = argmax = argmin = clip = cumsum = dot = fill = flatten = _refused
-    item = max = mean = min = nonzero = prod = ravel = repeat = reshape = _refused
-    round = sort = squeeze = sum = swapaxes = take = tolist = transpose = _refused
+    __bool__ = __int__ = __float__ = __index__ = __getitem__ = __setitem__ = _refuse
+    all = any = argmax = argmin = clip = cumsum = dot = fill = flatten = _refuse
+    item = max = mean = min = nonzero = prod = ravel = repeat = reshape = _refuse
+    round = sort = squeeze = sum = swapaxes = take = tolist = transpose = _refuse
 
 
 #: The fill values of symbolic arrays in the two executions of a kernel.
@@ -145,7 +145,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     return symbolic_array(shape, dtype, Element(SELECT, types, dtype, operands))
 
 
-def _as(expression: Any, dtype: Any) -> Expression:
+def _convert(expression: Any, dtype: Any) -> Expression:
     """Return ``expression`` converted to ``dtype``."""
     if expression.dtype == dtype:
         whole: Expression = expression

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from burn.plan.plan_ir import Read, Segment, Slot, Step, slots_in, written
+from burn.plan.plan_ir import Read, Segment, Slot, Step, boxes_written, slots_in
 from burn.primitive import Primitive
 from burn.tensor import Tensor
 
@@ -17,6 +18,8 @@ Inputs: TypeAlias = Sequence[tuple[tuple[int, ...], Any]]
 FLOAT32 = np.dtype(np.float32)
 #: Returns a producer and the replacement of it and the step; None for no match.
 Rule: TypeAlias = Callable[[Step, "Graph"], tuple[Step, list[Step]] | None]
+#: A function from the steps of a segment to new ones.
+Pass: TypeAlias = Callable[[Steps, "Graph"], Steps]
 _NEITHER: tuple[None, None] = (None, None)
 
 
@@ -38,7 +41,7 @@ class Graph:
         self._next = 0
         #: The number of steps that ``made`` returned; some may not be in the plan yet.
         self.new_steps = 0
-        self._written = {*written(root), *root.varying}
+        self._written = {*boxes_written(root), *root.varying}
         self._visit(root)
 
     def _visit(self, segment: Segment) -> None:
@@ -142,6 +145,32 @@ def replace_pairs(steps: Steps, graph: Graph, rule: Rule) -> Steps:
             graph.maker.update(dict.fromkeys(new.outputs, new))
         new_steps.extend(changed)
     return [step for step in new_steps if id(step) not in gone]
+
+
+def step_rule(rule: Callable[[Step, Graph], list[Step] | None]) -> Pass:
+    """Return the pass that replaces each step by the result of ``rule``.
+
+    None leaves a step as it is.
+    """
+
+    @wraps(rule)
+    def apply(steps: Steps, graph: Graph) -> Steps:
+        return replace_steps(steps, graph, rule)
+
+    return apply
+
+
+def pair_rule(rule: Rule) -> Pass:
+    """Return the pass that replaces pairs of steps by ``rule``.
+
+    It returns the first step of a pair and the replacement of both, or None.
+    """
+
+    @wraps(rule)
+    def apply(steps: Steps, graph: Graph) -> Steps:
+        return replace_pairs(steps, graph, rule)
+
+    return apply
 
 
 def swapped_axes(step: Step) -> tuple[int, ...]:

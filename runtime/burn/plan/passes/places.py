@@ -11,27 +11,29 @@ from burn.plan.plan_ir import Lifted, Read, Segment, Slot, Step, slots_in
 from burn.plan.pytree import mapped
 
 
-def with_own_places(root: Segment) -> Segment:
+def with_unique_slots(root: Segment) -> Segment:
     """Return a copy of a plan in which each slot has a single definition.
 
     Inputs keep their places. Facts about a place then hold in the whole plan, and the
     copy is independent of later recordings.
     """
-    return _copied(root, {}, count(last_place(root) + 1))
+    return _copy_segment(root, {}, count(last_slot(root) + 1))
 
 
-def last_place(segment: Segment) -> int:
+def last_slot(segment: Segment) -> int:
     """Return the largest place in ``segment`` or its successors."""
-    places = [0, *slots_in(segment.ends), *map(last_place, segment.children.values())]
+    places = [0, *slots_in(segment.ends), *map(last_slot, segment.children.values())]
     for step in segment.steps:
         places.extend(step.outputs)
         places.extend(slots_in(step.args) if isinstance(step, Step) else ())
     return max(places)
 
 
-def _copied(segment: Segment, names: dict[int, int], fresh: Iterator[int]) -> Segment:
+def _copy_segment(
+    segment: Segment, names: dict[int, int], fresh: Iterator[int]
+) -> Segment:
     names = dict(names)
-    renamed = partial(_renamed, names=names)
+    renamed = partial(_rename_slot, names=names)
     steps: list[Step | Read] = []
     guard = segment.guard
     for step in segment.steps:
@@ -46,7 +48,7 @@ def _copied(segment: Segment, names: dict[int, int], fresh: Iterator[int]) -> Se
         steps,
         guard=guard if guard is None else names.get(guard, guard),
         children={
-            value: _copied(child, names, fresh)
+            value: _copy_segment(child, names, fresh)
             for value, child in segment.children.items()
         },
         result=mapped(renamed, segment.result),
@@ -55,10 +57,10 @@ def _copied(segment: Segment, names: dict[int, int], fresh: Iterator[int]) -> Se
     )
 
 
-def _renamed(leaf: Any, names: dict[int, int]) -> Any:
-    # Not a closure that calls itself: its cycle would keep its values for a while.
+def _rename_slot(leaf: Any, names: dict[int, int]) -> Any:
+    # Not a recursive closure, whose reference cycle would keep its values alive.
     if type(leaf) is Lifted:
-        return replace(leaf, value=_renamed(leaf.value, names))
+        return replace(leaf, value=_rename_slot(leaf.value, names))
     if type(leaf) is not Slot:
         return leaf
     return Slot(names.get(leaf.place, leaf.place))

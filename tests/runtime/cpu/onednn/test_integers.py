@@ -8,7 +8,7 @@ import pytest
 import burn
 from burn.backend.cpu import Cpu
 from burn.backend.cpu.onednn.binding import engine
-from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
+from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, rebatched
 from burn.backend.cpu.onednn.kernels.quantization import quantized_layers
 from burn.dtypes import float32, int8, uint8
 from burn.ops.qdq_layers import (
@@ -148,11 +148,11 @@ def test_single_pixels_that_threads_share(
     forms = []
 
     def noted(form: Form, implementation: str, threads: int) -> Form | None:
-        assert shared(form, implementation.removesuffix("_amx"), threads) is None
-        forms.append(shared(form, "amx", 3))
+        assert rebatched(form, implementation.removesuffix("_amx"), threads) is None
+        forms.append(rebatched(form, "amx", 3))
         return forms[-1]
 
-    monkeypatch.setattr(quantized_layers, "shared", noted)
+    monkeypatch.setattr(quantized_layers, "rebatched", noted)
     weight = (integers(int8, 12, 8, 1, 1, seed=1), WEIGHT_SCALES, None)
     scaling, dtype = RESULTS["shifted"]
     after = (("relu",),) if added is None else (("add",), ("relu",))

@@ -14,7 +14,10 @@ from burn.backend.cpu.onednn.kernels.convolution import (
     conv_primitives,
     pack_width as sideways,
 )
-from burn.backend.cpu.onednn.kernels.convolution.pack_width import Beside, beside
+from burn.backend.cpu.onednn.kernels.convolution.pack_width import (
+    PackedWidth,
+    packed_width,
+)
 from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form
 from burn.ops.window import windows
 from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal, planned
@@ -64,14 +67,14 @@ def test_convolution(case: Any) -> None:
     def run(x: Any) -> Any:
         return ops.relu(ops.conv(x, burn.from_numpy(weight), bias, **geometry))
 
-    def anywhere(form: Form, _: str) -> Beside | None:
-        return beside(form, "amx")
+    def anywhere(form: Form, _: str) -> PackedWidth | None:
+        return packed_width(form, "amx")
 
     with engine.numpy_only():
         expected = run(burn.from_numpy(x)).numpy()
     with (
         patch.object(sideways, "_CHANNELS", 1),
-        patch.object(conv_primitives, "beside", anywhere),
+        patch.object(conv_primitives, "packed_width", anywhere),
     ):
         actual = planned(run, x)
     assert_close(actual, expected)
@@ -80,11 +83,11 @@ def test_convolution(case: Any) -> None:
 def test_plans_have_zeros_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
 
-    def noted(form: Form, _: str) -> Beside | None:
-        results.append(beside(form, "amx"))
+    def noted(form: Form, _: str) -> PackedWidth | None:
+        results.append(packed_width(form, "amx"))
         return results[-1]
 
-    monkeypatch.setattr(conv_primitives, "beside", noted)
+    monkeypatch.setattr(conv_primitives, "packed_width", noted)
     weight = burn.from_numpy(normal(8, 256, 3, 3, seed=1))
 
     def run(x: Any) -> Any:
@@ -123,8 +126,8 @@ def test_which_images(
 ) -> None:
     wins = windows(x[2:], kernel, stride, padding)
     form = Form(x, (x[0], 9, *wins.count), wins)
-    assert beside(form, "brgconv:avx512_core") is None
-    actual = beside(form, "brgconv:avx512_core_amx")
+    assert packed_width(form, "brgconv:avx512_core") is None
+    actual = packed_width(form, "brgconv:avx512_core_amx")
     assert (actual and actual.form.x) == expected
     if actual is not None:
         wide = actual.form

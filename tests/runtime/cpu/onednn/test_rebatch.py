@@ -11,7 +11,7 @@ import burn
 from burn import ops
 from burn.backend.cpu.onednn.binding import engine
 from burn.backend.cpu.onednn.kernels.convolution import conv_primitives
-from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
+from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, rebatched
 from burn.ops.window import windows
 from tests.runtime.onednn import assert_close, laid_out, needs_onednn, normal, planned
 from tests.sampling import example_count
@@ -21,7 +21,7 @@ pytestmark = needs_onednn
 
 def anywhere(form: Form, implementation: str, threads: int) -> Form | None:
     """What would be done with code for AMX, and with four threads."""
-    return shared(form, "amx", 4)
+    return rebatched(form, "amx", 4)
 
 
 @st.composite
@@ -47,7 +47,7 @@ def test_convolution(case: Any, residual: bool) -> None:
 
     with engine.numpy_only():
         expected = run(burn.from_numpy(x)).numpy()
-    with patch.object(conv_primitives, "shared", anywhere):
+    with patch.object(conv_primitives, "rebatched", anywhere):
         actual = planned(run, x)
         eager = run(burn.from_numpy(x)).numpy()
     assert_close(actual, expected)
@@ -65,7 +65,7 @@ def test_what_is_added(place: bool) -> None:
 
     x = burn.from_numpy(normal(3, 6, 8, 5))
     expected = [leaf.numpy() for leaf in run(x)]
-    with patch.object(conv_primitives, "shared", anywhere):
+    with patch.object(conv_primitives, "rebatched", anywhere):
         plan = burn.compile(run)
         for _ in range(3):
             result = plan(x)
@@ -95,8 +95,8 @@ def test_which_images(
 ) -> None:
     wins = windows(x[2:], (1, 1), stride)
     form = Form(x, (x[0], 9, *wins.count), wins)
-    assert shared(form, "brgconv_1x1:avx512_core", threads) is None
-    actual = shared(form, "brgconv_1x1:avx512_core_amx", threads)
+    assert rebatched(form, "brgconv_1x1:avx512_core", threads) is None
+    actual = rebatched(form, "brgconv_1x1:avx512_core_amx", threads)
     assert (actual and actual.x) == expected
     if actual is not None:
         assert actual.shape == (actual.x[0], 9, *actual.wins.count)
@@ -106,4 +106,4 @@ def test_which_images(
 def test_windows_of_more_pixels_are_left() -> None:
     for wins in (windows((8, 6), (1, 3), 1, (0, 1)), windows((8, 6), (1, 1), 1, 1)):
         form = Form((1, 6, 8, 6), (1, 9, *wins.count), wins)
-        assert shared(form, "amx", 2) is None
+        assert rebatched(form, "amx", 2) is None

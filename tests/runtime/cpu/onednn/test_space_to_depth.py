@@ -14,7 +14,10 @@ from burn.backend.cpu.onednn.kernels.convolution import (
     conv_primitives,
     space_to_depth as folding,
 )
-from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import Folded, folded
+from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import (
+    SpaceToDepth,
+    space_to_depth,
+)
 from burn.ops.window import windows
 from tests.runtime.onednn import (
     assert_close,
@@ -67,11 +70,11 @@ def test_convolution(case: Any, gaps: bool) -> None:
 def test_most_are_done_so(monkeypatch: pytest.MonkeyPatch) -> None:
     results = []
 
-    def noted(*args: Any) -> Folded | None:
-        results.append(folded(*args))
+    def noted(*args: Any) -> SpaceToDepth | None:
+        results.append(space_to_depth(*args))
         return results[-1]
 
-    monkeypatch.setattr(conv_primitives, "folded", noted)
+    monkeypatch.setattr(conv_primitives, "space_to_depth", noted)
     x, weight = normal(2, 3, 22, 21), normal(40, 3, 7, 5, seed=1)
 
     def run(x: Any) -> Any:
@@ -106,7 +109,9 @@ def test_others_stay(
 ) -> None:
     x = normal(2, channels, *size)
     kernel = kernel if isinstance(kernel, tuple) else (kernel, kernel)
-    assert folded(x, outputs, windows(size, kernel, stride, 4, dilation)) is None
+    assert (
+        space_to_depth(x, outputs, windows(size, kernel, stride, 4, dilation)) is None
+    )
 
     def run(x: Any) -> Any:
         weight = burn.from_numpy(normal(outputs, channels, *kernel, seed=1))

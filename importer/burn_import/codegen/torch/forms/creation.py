@@ -12,7 +12,7 @@ from burn_import.tracing.expression import ATOM, Expression
 from burn_import.tracing.trace import Apply
 
 
-def _made(r: TorchRenderer, call: Expression) -> Expression:
+def _on_input_device(r: TorchRenderer, call: Expression) -> Expression:
     """Return ``call`` with the device of the inputs."""
     text = call.text.removesuffix(")") + r.device() + ")"
     return Expression(text, ATOM, call.symbols)
@@ -35,7 +35,7 @@ def full(r: TorchRenderer, call: Apply) -> Expression:
         return r.method_call(one, "expand", [shape])
     kind = _dtype(dtype or default)
     kind = None if kind and _is_natural(value.text, kind) else kind
-    return _made(r, r.call("torch.full", [shape, value], {"dtype": kind}))
+    return _on_input_device(r, r.call("torch.full", [shape, value], {"dtype": kind}))
 
 
 def _is_natural(number: str, dtype: str) -> bool:
@@ -72,7 +72,7 @@ def arange(r: TorchRenderer, call: Apply) -> Expression:
     whole = all("." not in text.text and "(" not in text.text for text in texts)
     if kind == "torch.int64" and whole:
         kind = None
-    return _made(r, r.call("torch.arange", texts, {"dtype": kind}))
+    return _on_input_device(r, r.call("torch.arange", texts, {"dtype": kind}))
 
 
 def _number(r: TorchRenderer, arg: Any) -> Expression:
@@ -88,14 +88,18 @@ def eye(r: TorchRenderer, call: Apply) -> Expression:
     rows = r.integer(given["rows"])
     columns = rows if given["columns"] is None else r.integer(given["columns"])
     keywords = {"dtype": torch_dtype(given["dtype"])}
-    return _made(r, r.call("_eye", [rows, columns, r.integer(given["k"])], keywords))
+    return _on_input_device(
+        r, r.call("_eye", [rows, columns, r.integer(given["k"])], keywords)
+    )
 
 
 @form(ops.array)
 def array(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     keywords = {"dtype": torch_dtype(given["dtype"])}
-    return _made(r, r.call("torch.tensor", [r.host(given["values"])], keywords))
+    return _on_input_device(
+        r, r.call("torch.tensor", [r.host(given["values"])], keywords)
+    )
 
 
 @form(ops.shape)
@@ -103,7 +107,7 @@ def shape(r: TorchRenderer, call: Apply) -> Expression:
     x = r.data(call.args[0])
     text = f"torch.tensor({x.inside(ATOM)}.shape)"
     r.modules.add("torch")
-    return _made(r, Expression(text, ATOM, x.symbols))
+    return _on_input_device(r, Expression(text, ATOM, x.symbols))
 
 
 @form(ops.size)
@@ -111,7 +115,7 @@ def size(r: TorchRenderer, call: Apply) -> Expression:
     x = r.data(call.args[0])
     text = f"torch.tensor({x.inside(ATOM)}.numel())"
     r.modules.add("torch")
-    return _made(r, Expression(text, ATOM, x.symbols))
+    return _on_input_device(r, Expression(text, ATOM, x.symbols))
 
 
 @form(ops.one_hot)

@@ -29,7 +29,7 @@ def getitem(r: TorchRenderer, call: Apply) -> Expression:
         return r.index(call)
     if any(not isinstance(p, slice) and p is not Ellipsis for p in parts):
         raise refusal(call, "expected slices alone beside a step backwards")
-    return _sliced(r, call, parts)
+    return _slice(r, call, parts)
 
 
 def _is_backwards(part: Any) -> bool:
@@ -44,7 +44,7 @@ def _is_index(part: Any) -> bool:
     return isinstance(part, list)
 
 
-def _sliced(r: TorchRenderer, call: Apply, parts: list[Any]) -> Expression:
+def _slice(r: TorchRenderer, call: Apply, parts: list[Any]) -> Expression:
     x = r.tensor(call.args[0])
     texts: list[Expression] = []
     for part in parts:

@@ -138,7 +138,7 @@ def lrn(r: TorchRenderer, call: Apply) -> Expression:
 def attention(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     if not _is_plain(r, given):
-        return _scored(r, call, given, "_attention")
+        return _attention_helper(r, call, given, "_attention")
     args = [r.tensor(given[name]) for name in ("query", "key", "value")]
     keywords: dict[str, Any] = {
         "attn_mask": None if given["mask"] is None else r.tensor(given["mask"]),
@@ -187,7 +187,7 @@ def _has_groups(r: TorchRenderer, given: dict[str, Any]) -> bool | None:
     return True if both else None
 
 
-def _scored(
+def _attention_helper(
     r: TorchRenderer, call: Apply, given: dict[str, Any], head: str
 ) -> Expression:
     """Return a call of a helper with the parameters of ``ops.attention``."""
@@ -212,7 +212,7 @@ def _scored(
 
 @form(ops.attention_weights, ops.attention_scores)
 def attention_weights(r: TorchRenderer, call: Apply) -> Expression:
-    return _scored(r, call, r.bound(call), f"_{call.primitive.name}")
+    return _attention_helper(r, call, r.bound(call), f"_{call.primitive.name}")
 
 
 @form(ops.weighted_values)

@@ -116,7 +116,7 @@ def resize(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
     options = {k: v for k, v in call.static.items() if k in Options._fields}
     chosen = Options(**options)
-    plain = _interpolated(r, given, chosen)
+    plain = _interpolate(r, given, chosen)
     if plain is not None:
         return plain
     keywords: dict[str, Any] = {
@@ -138,7 +138,7 @@ def _numbers(r: TorchRenderer, value: Any) -> Expression:
     return r.integers(value) if numbers is None else r.host(tuple(numbers))
 
 
-def _interpolated(
+def _interpolate(
     r: TorchRenderer, given: dict[str, Any], chosen: Options
 ) -> Expression | None:
     """Return ``F.interpolate(x, ...)`` if it computes the same, else None."""

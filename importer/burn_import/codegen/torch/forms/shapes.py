@@ -14,7 +14,7 @@ from burn_import.tracing.trace import Apply
 from burn_ir.dim import Poly
 
 
-def _spread(shape: Expression) -> Expression:
+def _as_arguments(shape: Expression) -> Expression:
     """Return the elements of a tuple as separate arguments."""
     if shape.text[:1] in "([" and shape.text not in ("()", "[]"):
         return Expression(shape.text[1:-1].rstrip(","), 0, shape.symbols)
@@ -28,7 +28,7 @@ def reshape(r: TorchRenderer, call: Apply) -> Expression:
     numbers = r.known(shape)
     if given["keep_zeros"] and (numbers is None or 0 in numbers):
         return r.call("_reshape", [x, r.integers(shape)])
-    return r.method_call(x, "reshape", [_spread(r.integers(shape))])
+    return r.method_call(x, "reshape", [_as_arguments(r.integers(shape))])
 
 
 @form(ops.expand)
@@ -39,11 +39,11 @@ def expand(r: TorchRenderer, call: Apply) -> Expression:
     if holds_given(target):
         return r.call("_expand", [x, r.integers(shape)])
     if target is not None and extents is not None and len(target) >= len(extents):
-        kept: list[Any] = [-1] * len(target)
+        sizes: list[Any] = [-1] * len(target)
         for axis, extent in enumerate(extents, len(target) - len(extents)):
-            kept[axis] = extent
-        if all(_reaches(a, b) for a, b in zip(kept, target, strict=True)):
-            return r.method_call(x, "expand", [_spread(r.integers(shape))])
+            sizes[axis] = extent
+        if all(_reaches(a, b) for a, b in zip(sizes, target, strict=True)):
+            return r.method_call(x, "expand", [_as_arguments(r.integers(shape))])
     return r.call("_expand", [x, r.integers(shape)])
 
 
@@ -65,7 +65,7 @@ def permute(r: TorchRenderer, call: Apply) -> Expression:
         return r.call("_reversed_axes", [r.tensor(given["x"])])
     order = range(rank or 0)[::-1] if axes is None else axes
     return r.method_call(
-        r.tensor(given["x"]), "permute", [_spread(r.integers(tuple(order)))]
+        r.tensor(given["x"]), "permute", [_as_arguments(r.integers(tuple(order)))]
     )
 
 
@@ -160,7 +160,7 @@ def chunk(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.tile)
 def tile(r: TorchRenderer, call: Apply) -> Expression:
     given = r.bound(call)
-    args = [_spread(r.integers(given["repeats"]))]
+    args = [_as_arguments(r.integers(given["repeats"]))]
     return r.method_call(r.tensor(given["x"]), "tile", args)
 
 

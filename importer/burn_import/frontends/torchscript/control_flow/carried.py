@@ -169,7 +169,7 @@ class Carried:
                 continue
             parts = plain_parts(names[name])
             if parts is None or not same_form(names[name], self.before[name]):
-                raise UnsupportedModel(f"a loop that changes the structure of {name!r}")
+                raise UnsupportedModel(f"a loop changes the structure of {name!r}")
             objs += parts
         return objs
 
@@ -180,8 +180,8 @@ class Carried:
                 names[name] = with_parts(self.before[name], objs)
         for cell in self.cells:
             value = next(objs).value
-            for held in cell.holders:
-                held.current = viewed_as(value, held.current)
+            for alias in cell.holders:
+                alias.current = viewed_as(value, alias.current)
         for item in self.replaced:
             item.entered = with_parts(item.first, objs)
             item.put(item.entered)
@@ -200,8 +200,8 @@ class Carried:
     def leave(self) -> None:
         """Restore the state before the loop."""
         for cell in self.cells:
-            for held in cell.holders:
-                held.current = viewed_as(cell.first, held.current)
+            for alias in cell.holders:
+                alias.current = viewed_as(cell.first, alias.current)
         for item in self.replaced:
             item.put(item.first)
         for growth in self.growths:
@@ -212,8 +212,8 @@ class Carried:
         contents = {id(container): after for container, after in side.contents}
         objs = self.named(side.names)
         for cell in self.cells:
-            held = cell.holders[0]
-            objs.append(side.changed.get(held, held.current))
+            alias = cell.holders[0]
+            objs.append(side.changed.get(alias, alias.current))
         for item in self.replaced:
             after = contents.get(id(item.container), item.container)
             objs += plain_parts(_items(after)) or ()
@@ -249,15 +249,15 @@ class Carried:
         Raises:
             UnsupportedModel: an item of ``objs`` is such a tensor.
         """
-        memories = {id(held.memory) for cell in self.cells for held in cell.holders}
+        memories = {id(alias.memory) for cell in self.cells for alias in cell.holders}
         if any(isinstance(x, TensorRef) and id(x.memory) in memories for x in objs):
             raise UnsupportedModel(
-                "a loop that keeps a tensor which later iterations change in place"
+                "a loop stores a tensor that later iterations change in place"
             )
 
     def _learn_names(self, side: Side) -> bool:
         """Make names constant whose tensor or list is changed in place."""
-        changed = {id(held.memory) for held in side.changed}
+        changed = {id(tensor.memory) for tensor in side.changed}
         changed |= {id(container) for container, _ in side.contents}
         is_expected = True
         for name, parts in list(self.parts.items()):
@@ -266,7 +266,7 @@ class Carried:
                 continue
             if side.names[name] is not self.entered[name]:
                 raise UnsupportedModel(
-                    f"a loop that changes {name!r} in place and gives it another value"
+                    f"a loop that changes {name!r} in place and reassigns it"
                 )
             del self.parts[name]
             self.constant.append(name)
@@ -274,34 +274,34 @@ class Carried:
         for name in self.constant:
             if is_expected and side.names[name] is not self.before[name]:
                 raise UnsupportedModel(
-                    f"a loop that changes {name!r} in place and gives it another value"
+                    f"a loop that changes {name!r} in place and reassigns it"
                 )
         return is_expected
 
     def _learn_cells(self, side: Side, outer: NodeWriter) -> bool:
-        carried = {held for cell in self.cells for held in cell.holders}
+        carried = {tensor for cell in self.cells for tensor in cell.holders}
         items = {x for item in self.replaced for x in identities(item.entered)}
         is_expected = True
-        for held in side.changed:
-            if id(held.memory) in items:
+        for tensor in side.changed:
+            if id(tensor.memory) in items:
                 raise UnsupportedModel(
-                    "a loop that changes an item of a list in place and in the list"
+                    "a loop changes a list item in place and replaces it"
                 )
-            for other in held.memory.holders:
+            for other in tensor.memory.holders:
                 if other.stale and other not in self.stale and outer.has(other.current):
                     self.stale.add(other)
                     is_expected = False
-            if held not in carried and outer.has(held.current):
+            if tensor not in carried and outer.has(tensor.current):
                 is_expected = False
-                self._carry(held)
+                self._carry_parts(tensor)
         return is_expected
 
-    def _carry(self, held: TensorRef) -> None:
+    def _carry_parts(self, tensor: TensorRef) -> None:
         for cell in self.cells:
-            if cell.first.name == held.current.name:
-                cell.holders.append(held)
+            if cell.first.name == tensor.current.name:
+                cell.holders.append(tensor)
                 return
-        self.cells.append(Cell([held], held.current))
+        self.cells.append(Cell([tensor], tensor.current))
 
     def _learn_list(self, container: Container, after: Container) -> bool:
         before = _items(container)

@@ -80,7 +80,7 @@ def write_return(
     join = Join(machine, [first, second], frame.origin("branch"))
     result = join.write({"result": (first.result, second.result)}, condition)
     if isinstance(result["result"], Without):
-        raise UnsupportedModel("a function that returns values of two kinds")
+        raise UnsupportedModel("a function returns values of two kinds")
     return result["result"]
 
 
@@ -177,14 +177,14 @@ def side_of(
         machine.writer = outer
         side.changed = _undone(machine, start)
     if result is not None and not to_end:
-        raise UnsupportedModel("a return within a branch")
+        raise UnsupportedModel("a branch contains a return that is not supported here")
     side.result = None if result is None else result.value
     for container, copy in before:
         if container != copy:
             side.contents.append((container, container.copy()))
             fill(container, copy)
     if machine.modules.changed != attributes:
-        raise UnsupportedModel("an attribute that is set in a branch")
+        raise UnsupportedModel("an attribute is set in a branch")
     return side
 
 
@@ -204,8 +204,8 @@ def _containers(machine: Expressions, names: Mapping[str, PyValue]) -> list[Cont
 
 def _undone(machine: Expressions, start: int) -> dict[TensorRef, Value]:
     """Undo changes in place since ``start``; return the changed tensors and values."""
-    changed = {held: held.current for held, _ in machine.journal[start:]}
-    for held, before in reversed(machine.journal[start:]):
-        held.current = before
+    changed = {tensor: tensor.current for tensor, _ in machine.journal[start:]}
+    for tensor, before in reversed(machine.journal[start:]):
+        tensor.current = before
     del machine.journal[start:]
     return changed

@@ -57,7 +57,7 @@ def refuse(container: Container) -> UnsupportedModel:
     """Mark a list's contents as unknown; return the error about its change."""
     fill(container, [UNKNOWN] if isinstance(container, list) else {})
     return UnsupportedModel(
-        "a list that changes in a branch or loop that is decided at run time"
+        "a list changes in a branch or loop that is decided at run time"
     )
 
 
@@ -80,13 +80,13 @@ class Join:
         first, second = self.sides
         pending = {name: self.pair(a, b) for name, (a, b) in pairs.items()}
         contents = self.contents()
-        held = {
+        slots = {
             tensor: self.leaf(tensor, tensor)
             for tensor in {**first.changed, **second.changed}
             if self.machine.writer.has(tensor.current)
         }
         results = self.node(condition)
-        for tensor, slot in held.items():
+        for tensor, slot in slots.items():
             self.machine.journal.append((tensor, tensor.current))
             tensor.current = results[slot.index].current
         for container, joined in contents:
@@ -154,7 +154,7 @@ class Join:
         if any(
             is_complex(a) != is_complex(b) for a, b in zip(*self.outputs, strict=True)
         ):
-            raise UnsupportedModel("a branch with complex numbers on one side")
+            raise UnsupportedModel("a value is complex on one side of a branch only")
         bodies = [
             side.writer.body({}, [value.name for value in outputs])
             for side, outputs in zip(self.sides, self.outputs, strict=True)

@@ -118,7 +118,7 @@ class _Loop:
     def finish(self, last: list[Value], rows: list[Value]) -> None:
         """Bind names and lists to the results of the last iteration."""
         for cell in self.carried.cells:
-            self.machine.journal += [(held, held.current) for held in cell.holders]
+            self.machine.journal += [(alias, alias.current) for alias in cell.holders]
         self.carried.fill(self.frame.names, map(as_py_value, last, self.numbers))
         parts = zip(self.carried.growths, rows, self.memories, strict=True)
         for growth, value, memory in parts:
@@ -134,9 +134,11 @@ class _Loop:
             return to_value(writer, True, self.origin)
         test = self.machine.evaluate(self.node.test, frame)
         if isinstance(test, TensorRef):
-            test = self.machine.converted(bool, test, self.origin)
+            test = self.machine.convert(bool, test, self.origin)
         if not isinstance(test, Value | bool):
-            raise UnsupportedModel("a loop whose condition is not a bool")
+            raise UnsupportedModel(
+                "expected a bool as loop condition, got another value"
+            )
         return to_value(writer, test, self.origin)
 
     def typed_body(self) -> tuple[NodeWriter, dict[str, Type], list[str]]:
@@ -196,7 +198,7 @@ class _Loop:
         """
         side = side_of(self.machine, self.node.body, frame, self.machine.writer)
         if side is None:
-            raise UnsupportedModel("a loop that raises an error")
+            raise UnsupportedModel("a loop raises an error in its body")
         if self.carry_uninitialized(side, outer):
             return None
         for name in self.rest:

@@ -26,7 +26,7 @@ from burn_ir.graph_builder import Origin
 
 def _dim(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
     if x.value.dims is None:
-        raise UnsupportedModel("the rank of a tensor that has no known one")
+        raise UnsupportedModel("the rank of a tensor is unknown")
     return len(x.value.dims)
 
 
@@ -66,7 +66,7 @@ def _range_length(
 ) -> PyValue:
     """Return the trip count of a loop from ``low`` to ``high``, one of which varies."""
     if not isinstance(step, int) or step == 0:
-        raise UnsupportedModel("a loop whose step is known only at run time")
+        raise UnsupportedModel("the step of a loop is known only at run time")
     ends, step = ([high, low], step) if step > 0 else ([low, high], -step)
     span = operators.call("sub", ends, {}, origin)
     if step > 1:
@@ -102,7 +102,7 @@ def is_instance(obj: PyValue, kind: ast.expr) -> bool:
     outer = kind.value if isinstance(kind, ast.Subscript) else kind
     python_type = _TYPES.get(outer.id) if isinstance(outer, ast.Name) else None
     if python_type is None or obj is UNKNOWN:
-        raise UnsupportedModel(f"isinstance of {ast.unparse(kind)}")
+        raise UnsupportedModel(f"isinstance with {ast.unparse(kind)} is not supported")
     if isinstance(obj, Value):
         return (
             python_type in (int, float, bool)

@@ -90,16 +90,16 @@ def _get(
 def _set(entries: Any, key: PyValue, value: PyValue) -> None:
     if isinstance(entries, list) and not isinstance(key, int):
         raise UnsupportedModel(
-            "an assignment to a list item whose index is known only at run time"
+            "the index of an assigned list item is known only at run time"
         )
     entries[key] = value
 
 
-def _most(*values: Any) -> Any:
+def _largest(*values: Any) -> Any:
     return max(*values) if len(values) > 1 else max(values[0])
 
 
-def _least(*values: Any) -> Any:
+def _smallest(*values: Any) -> Any:
     return min(*values) if len(values) > 1 else min(values[0])
 
 
@@ -140,8 +140,8 @@ _OF_NUMBERS: dict[str, Callable[..., PyValue]] = {
     "__lshift__": lambda a, b: a << min(b, 64),
     "__rshift__": operator.rshift,
     "__not__": operator.not_,
-    "max": _most,
-    "min": _least,
+    "max": _largest,
+    "min": _smallest,
     "ceil": math.ceil,
     "floor": math.floor,
     "round": round,

@@ -146,7 +146,7 @@ def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
     """
     operator = name if name.endswith("__") else name.rstrip("_")
     if name != operator:  # in-place variants
-        return _first(args).dtype
+        return _first_value(args).dtype
     result = (
         _requested(args)
         or _operator_dtype(operator, args)
@@ -155,7 +155,7 @@ def result_dtype(name: str, args: Mapping[str, Any]) -> DType:
     if result is not None:
         return result
     if operator in ("to", "type_as") and isinstance(args.get("other"), Value):
-        return _first({"other": args["other"]}).dtype
+        return _first_value({"other": args["other"]}).dtype
     if operator in ("arange", "full", "tensor"):
         return _creation_dtype(operator, args)
     dtype = _operands(operator, args)
@@ -195,12 +195,12 @@ def _complex_conversion_dtype(operator: str, args: Mapping[str, Any]) -> DType |
     if operator == "stft":
         is_transform = args.get("return_complex") is True
     if operator in _REAL_PARTS or operator.startswith(_REAL_TRANSFORMS):
-        dtype = part_dtype(_first(args).dtype)
+        dtype = part_dtype(_first_value(args).dtype)
         is_whole = operator != "abs" and kind_of(dtype) < kind_of(FLOAT32)
         return FLOAT32 if is_whole else dtype
     if is_transform or operator in _JOINING:
-        return complex_dtype(_first(args).dtype)
-    return part_dtype(_first(args).dtype) if operator == "stft" else None
+        return complex_dtype(_first_value(args).dtype)
+    return part_dtype(_first_value(args).dtype) if operator == "stft" else None
 
 
 def _creation_dtype(operator: str, args: Mapping[str, Any]) -> DType:
@@ -221,7 +221,7 @@ def _creation_dtype(operator: str, args: Mapping[str, Any]) -> DType:
 
 def _operands(operator: str, args: Mapping[str, Any]) -> DType:
     if operator not in _PROMOTING:
-        return _first(args).dtype
+        return _first_value(args).dtype
     operands: list[Any] = []
     for name, value in args.items():
         given = value if isinstance(value, list | tuple) else [value]
@@ -232,7 +232,7 @@ def _operands(operator: str, args: Mapping[str, Any]) -> DType:
     return promoted_dtype(operands)
 
 
-def _first(args: Mapping[str, Any]) -> Value:
+def _first_value(args: Mapping[str, Any]) -> Value:
     for value in args.values():
         for item in value if isinstance(value, list | tuple) else [value]:
             if isinstance(item, Value):
@@ -256,9 +256,9 @@ def result_types(
         return [Value("", INT64)] * args["condition"].rank
     first = Value("", result_dtype(name, args))
     if name == "gradient":
-        return [first] * max(_first(args).rank, 1)
+        return [first] * max(_first_value(args).rank, 1)
     if name in _PARTS:
-        x = _first(args)
+        x = _first_value(args)
         return [Value("", x.dtype, dims) for dims in _PARTS[name](x, args, count)]
     if name in ("meshgrid", "broadcast_tensors"):
         return [first] * len(args["tensors"])
@@ -272,12 +272,12 @@ Parts = list[tuple[Any, ...]]
 
 def _axis(x: Value, args: Mapping[str, Any]) -> tuple[int, Any]:
     if x.dims is None or not x.dims:
-        raise UnsupportedModel("a tensor of unknown rank is split")
+        raise UnsupportedModel("expected a known rank of a tensor that is split")
     axis = x.axis(int(args.get("dim", 0)))
     return axis, x.dims[axis]
 
 
-def _with(x: Value, axis: int, sizes: Extents) -> Parts:
+def _split_extent(x: Value, axis: int, sizes: Extents) -> Parts:
     dims = x.dims or ()
     return [(*dims[:axis], size, *dims[axis + 1 :]) for size in sizes]
 
@@ -286,7 +286,7 @@ def _even(x: Value, axis: int, extent: int, size: int) -> Parts:
     starts = range(0, max(extent, 1), max(size, 1))
     if len(starts) > MOST_PARTS:
         raise UnsupportedModel(f"a tensor is split into {len(starts)} parts")
-    return _with(x, axis, [min(size, extent - start) for start in starts])
+    return _split_extent(x, axis, [min(size, extent - start) for start in starts])
 
 
 MOST_PARTS = 4096
@@ -296,7 +296,7 @@ def _split(x: Value, args: Mapping[str, Any], count: int | None = None) -> Parts
     axis, extent = _axis(x, args)
     size = args.get("split_size", args.get("split_sizes"))
     if isinstance(size, list | tuple):
-        return _with(x, axis, size)
+        return _split_extent(x, axis, size)
     if not isinstance(extent, int) or not isinstance(size, int):
         raise UnsupportedModel(
             f"a split into parts of {size} along a symbolic extent ({extent})"
@@ -308,7 +308,7 @@ def _chunk(x: Value, args: Mapping[str, Any], count: int | None = None) -> Parts
     axis, extent = _axis(x, args)
     chunks = _count(args["chunks"])
     if not isinstance(extent, int):
-        return _with(x, axis, [None] * chunks)
+        return _split_extent(x, axis, [None] * chunks)
     return _even(x, axis, extent, -(-extent // max(chunks, 1)))
 
 
@@ -327,14 +327,14 @@ def _tensor_split(x: Value, args: Mapping[str, Any], count: int | None = None) -
     sections, indices = args.get("sections"), args.get("indices")
     if not isinstance(extent, int):
         count = _count(sections) if indices is None else len(indices) + 1
-        return _with(x, axis, [None] * count)
+        return _split_extent(x, axis, [None] * count)
     if indices is None:
         whole, more = divmod(extent, max(_count(sections), 1))
         sizes = [whole + (n < more) for n in range(_count(sections))]
-        return _with(x, axis, sizes)
+        return _split_extent(x, axis, sizes)
     ends = [min(e + extent if e < 0 else e, extent) for e in indices]
     pairs = zip([0, *ends], [*ends, extent], strict=True)
-    return _with(x, axis, [max(end - start, 0) for start, end in pairs])
+    return _split_extent(x, axis, [max(end - start, 0) for start, end in pairs])
 
 
 def _count(count: Any) -> int:

@@ -106,11 +106,13 @@ def item_of(
         if candidate is not None:
             return candidate
     if any(isinstance(item, AppendedItems) for item in items):
-        raise UnsupportedModel("an item of a list within the loop that it grows in")
+        raise UnsupportedModel(
+            "an item of a list is read within the loop that appends to it"
+        )
     if not all(
         isinstance(item, Rows | TensorRef | Value | int | float) for item in items
     ):
-        raise UnsupportedModel("an item that is known only at run time")
+        raise UnsupportedModel("an item is known only at run time")
     stacked = _stack(operators, origin, [_as_part(operators, x, origin) for x in items])
     item = operators.operator("select", [stacked, 0, key], {}, origin)
     if any(

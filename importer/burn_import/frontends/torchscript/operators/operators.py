@@ -148,7 +148,9 @@ class Operators(OperatorCalls):
         count: int | None = None,
     ) -> PyValue:
         """Return the result of an ATen operator, a tensor or a list of them."""
-        match = overload(name, _plain(args), {k: _plain(v) for k, v in kwargs.items()})
+        match = overload(
+            name, _as_value(args), {k: _as_value(v) for k, v in kwargs.items()}
+        )
         if match is None:
             raise UnsupportedModel(f"torch.{name} is not supported")
         target, bound = match
@@ -162,11 +164,11 @@ class Operators(OperatorCalls):
             if isinstance(x, TensorRef)
         ]
         if len(results) > len(entry.writes) > 0:
-            results = self.written(name, entry, results, tensors, named)
+            results = self.write_call(name, entry, results, tensors, named)
         call = AtenCall(name, target, named, origin)
-        return self.held(call, entry, results, tensors)
+        return self.with_aliases(call, entry, results, tensors)
 
-    def written(
+    def write_call(
         self,
         name: str,
         entry: Entry,
@@ -178,12 +180,12 @@ class Operators(OperatorCalls):
         count = len(results) - len(entry.writes)
         for key, value in zip(entry.writes, results[count:], strict=True):
             old = named.get(key)
-            for held in tensors:
-                if isinstance(old, Value) and value and held.value.name == old.name:
-                    self.journal += held.change(value, f"torch.{name}")
+            for tensor in tensors:
+                if isinstance(old, Value) and value and tensor.value.name == old.name:
+                    self.journal += tensor.change(value, f"torch.{name}")
         return results[:count]
 
-    def held(
+    def with_aliases(
         self,
         call: AtenCall,
         entry: Entry,
@@ -196,14 +198,14 @@ class Operators(OperatorCalls):
             self.journal += changed.change(results[0], f"torch.{call.name}")
             return changed
         objs = [
-            self._held(call, entry, results, index, tensors)
+            self._with_alias(call, entry, results, index, tensors)
             for index in range(len(results))
         ]
         is_nonzero = call.name == "where" and "other" not in call.args
         is_list = call.name in _LISTS or is_nonzero
         return objs[0] if len(objs) == 1 and not is_list else objs
 
-    def _held(
+    def _with_alias(
         self,
         call: AtenCall,
         entry: Entry,
@@ -219,18 +221,18 @@ class Operators(OperatorCalls):
             if call.args.get("copy") is True or copies(name, source):
                 return TensorRef(value)
             if name != "clone" and value.name == (source.stale or source.value.name):
-                held = TensorRef(
+                tensor = TensorRef(
                     value, source.memory, source, _unchanged, source.in_order
                 )
-                held.redo = partial(_unchanged, value)
-                return held
+                tensor.redo = partial(_unchanged, value)
+                return tensor
             if entry.views and source is tensors[0]:
                 undo = undoing(self, call, source)
                 ordered = stays_in_order(name, call.args, source)
-                held = TensorRef(value, source.memory, source, undo, ordered)
+                tensor = TensorRef(value, source.memory, source, undo, ordered)
                 if undo is not None or (name in REPEATED and "self" in call.args):
-                    held.redo = redoing(self, call, results, value)
-                return held
+                    tensor.redo = redoing(self, call, results, value)
+                return tensor
         return TensorRef(value)
 
     def number(self, target: str, args: Sequence[PyValue], origin: Origin) -> PyValue:
@@ -246,9 +248,9 @@ class Operators(OperatorCalls):
         named = {f"{index}": x for index, x in enumerate(args)}
         (value,) = self.writer.apply(RULES[target], origin, [result], _unnamed(named))
         assert value is not None
-        return self.settled(replace(value, is_number=True))
+        return self.as_known_number(replace(value, is_number=True))
 
-    def settled(self, number: Value) -> PyValue:
+    def as_known_number(self, number: Value) -> PyValue:
         """Return a number, as a Python number if its value is known."""
         contents = self.writer.number(number)
         return number if contents is None else contents
@@ -265,14 +267,14 @@ class Operators(OperatorCalls):
         if any(x is True for x in tests):
             return True
         if any(x is not False for x in tests):
-            raise UnsupportedModel("lists that are compared at run time")
+            raise UnsupportedModel("lists are compared at run time")
         return False
 
     def size(self, origin: Origin, x: TensorRef, dim: int | None = None) -> PyValue:
         """Return an extent of a tensor, or all of them."""
         dims = x.value.dims
         if dims is None:
-            raise UnsupportedModel("the extents of a tensor of unknown rank")
+            raise UnsupportedModel("the extents of a tensor of unknown rank are read")
         if dim is None:
             return [self.size(origin, x, axis) for axis in range(len(dims))]
         extent = dims[dim]
@@ -287,7 +289,7 @@ class Operators(OperatorCalls):
             )
             assert extents[0] is not None
             self.writer.extents[key] = replace(extents[0], is_number=True)
-        return self.settled(self.writer.extents[key])
+        return self.as_known_number(self.writer.extents[key])
 
     def as_number(self, x: PyValue, origin: Origin) -> PyValue:
         """Return a tensor of one element as a number; numbers unchanged."""
@@ -305,7 +307,7 @@ class Operators(OperatorCalls):
             value = self.writer.typed(value)
         return Value(value.name, value.dtype, (), True)
 
-    def converted(self, kind: type, x: PyValue, origin: Origin) -> PyValue:
+    def convert(self, kind: type, x: PyValue, origin: Origin) -> PyValue:
         """Return ``int(x)``, ``float(x)`` or ``bool(x)``."""
         if isinstance(x, Without):
             return x
@@ -320,7 +322,7 @@ class Operators(OperatorCalls):
         named = {"self": number, "dtype": dtype}
         (value,) = self.writer.apply(entry, origin, [result], named)
         assert value is not None
-        return self.settled(Value(value.name, dtype, (), True))
+        return self.as_known_number(Value(value.name, dtype, (), True))
 
     def tensor(self, x: PyValue, origin: Origin, dtype: Any = None) -> TensorRef:
         """Return a number, or a list of numbers, as a tensor."""
@@ -383,12 +385,12 @@ def _unnamed(named: Mapping[str, Any]) -> dict[str, Any]:
     return dict(zip(("self", "other"), named.values(), strict=False))
 
 
-def _plain(obj: PyValue) -> PyValue:
+def _as_value(obj: PyValue) -> PyValue:
     """Return an object with tensor references replaced by their values."""
     if isinstance(obj, TensorRef):
         return obj.value
     if isinstance(obj, list | tuple):
-        return rebuilt(obj, (_plain(item) for item in obj))
+        return rebuilt(obj, (_as_value(item) for item in obj))
     return obj
 
 

@@ -140,7 +140,7 @@ def overload(
         return _rule_name(best[1]), best[2]
     if targets:
         kinds = _kinds(args)
-        raise UnsupportedModel(f"overloads of torch.{name} with {kinds}")
+        raise UnsupportedModel(f"no overload of torch.{name} takes {kinds}")
     return None
 
 
@@ -230,7 +230,7 @@ def _match_arguments(
             if not optional:
                 return None
             continue
-        fit = _fit(hint, named[key])
+        fit = _mismatch(hint, named[key])
         if fit is None:
             return None
         loose += fit
@@ -245,7 +245,7 @@ def _argument_names(target: str) -> frozenset[str]:
     return frozenset((*own, *(p[0] for p in _parameters(target)), "out"))
 
 
-def _fit(hint: Any, value: Any) -> int | None:
+def _mismatch(hint: Any, value: Any) -> int | None:
     """Return 0 if a value has a type, 1 if the type is ``Any``, else None."""
     if hint is Any:
         return 1
@@ -253,10 +253,10 @@ def _fit(hint: Any, value: Any) -> int | None:
     if isinstance(value, complex):
         return 0 if hint == Operand else None
     if origin in (Union, UnionType):
-        fits = [_fit(part, value) for part in get_args(hint)]
+        fits = [_mismatch(part, value) for part in get_args(hint)]
         return min((fit for fit in fits if fit is not None), default=None)
     if origin is not None:
-        return _fit_sequence(hint, value)
+        return _sequence_mismatch(hint, value)
     if hint is Without:
         return 0 if value is DEVICE or value is None else None
     if hint is float:
@@ -268,13 +268,13 @@ def _fit(hint: Any, value: Any) -> int | None:
     return 0 if is_right else None
 
 
-def _fit_sequence(hint: Any, value: Any) -> int | None:
+def _sequence_mismatch(hint: Any, value: Any) -> int | None:
     if not isinstance(value, list | tuple):
         return None
     items = get_args(hint)
     if not value or not items:
         return 0
-    return _fit(items[0], value[0])
+    return _mismatch(items[0], value[0])
 
 
 def _kinds(args: Sequence[Any]) -> str:

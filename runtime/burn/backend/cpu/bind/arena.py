@@ -40,7 +40,7 @@ class Arena:
         other._total = self._total
         other._chunks = list(self._chunks)
         other._free = [list(free) for free in self._free]
-        copies = {id(b): _copied(b) for _, _, b in self._used}
+        copies = {id(b): _copy_buffer(b) for _, _, b in self._used}
         other._used = [(low, high, copies[id(b)]) for low, high, b in self._used]
         return other
 
@@ -57,7 +57,7 @@ class Arena:
             self._grow(size)
             self._total -= size  # chunks of one value tell nothing of the next ones
             self._free[-1] = []
-        chunk, start = (len(self._chunks) - 1, 0) if apart else self._found(size)
+        chunk, start = (len(self._chunks) - 1, 0) if apart else self._best_fit(size)
         memory, end = self._chunks[chunk], start + size
         array: Array = np.ndarray(shape, dtype, buffer=memory.data, offset=start)
         buffer = Buffer(chunk, start, end)
@@ -91,7 +91,7 @@ class Arena:
         free.insert(position, (start, end))
         self._used = [used for used in self._used if used[2] is not buffer]
 
-    def _found(self, size: int) -> tuple[int, int]:
+    def _best_fit(self, size: int) -> tuple[int, int]:
         """Return the chunk and offset of the smallest free range that fits."""
         fits = [
             (end - start, chunk, position)
@@ -102,7 +102,7 @@ class Arena:
         if not fits:
             self._grow(max(size, self._next))
             self._next = self._total // GROWTH
-            return self._found(size)
+            return self._best_fit(size)
         _, chunk, position = min(fits)
         start, end = self._free[chunk][position]
         if end - start == size:
@@ -143,7 +143,7 @@ class Releases:
         self._buffers = []
 
 
-def _copied(buffer: Buffer) -> Buffer:
+def _copy_buffer(buffer: Buffer) -> Buffer:
     copy = Buffer(buffer.chunk, buffer.start, buffer.end)
     copy.users = buffer.users
     return copy

@@ -100,7 +100,7 @@ class Builder:
         target = self.shaped_as(array)
         np.copyto(target, array)
         self._set(slot, target)
-        self._end(())
+        self._release_dead(())
         limit = self._magnitudes.limit(slot, array)
         return self._inputs.add(self._buffers.get(slot), target, limit)
 
@@ -115,13 +115,13 @@ class Builder:
         self.workspaces.enter(segment)
         for step, drops in segment.in_time():
             self._sequence.start(step)
-            self._free = self._last(drops)
+            self._free = self._dead_buffers(drops)
             self._order = orders.get(step.outputs[0], ()) if step.outputs else ()
             if isinstance(step, Read):
-                self._read(step)
+                self._bind_read(step)
             else:
                 self._bind(step)
-            self._end(drops)
+            self._release_dead(drops)
         return self._sequence
 
     def finish(self, segment: Segment) -> tuple[Sequence, list[tuple[Box, Any]]]:
@@ -137,7 +137,7 @@ class Builder:
         }
         for step, drops in segment.late_ones():
             self._sequence.start(step)
-            self._free = self._last(drops)
+            self._free = self._dead_buffers(drops)
             mine = kept.get(step.outputs[0])
             owner = mine and self.arena.owner(mine.target)
             # The one user that stays is the box.
@@ -148,7 +148,7 @@ class Builder:
             if check:
                 check()
                 self.note(check)
-            self._end(drops)
+            self._release_dead(drops)
         writes = [(box, self.values[s.place]) for box, s in segment.writes.items()]
         return self._sequence, in_place(self, self._kept, writes)
 
@@ -233,7 +233,7 @@ class Builder:
 
     # Steps.
 
-    def _read(self, read: Read) -> None:
+    def _bind_read(self, read: Read) -> None:
         version = read.box.version  # first: it is set, and then counted
         array = innermost(read.held()).data
         if not is_finite(array):
@@ -271,13 +271,13 @@ class Builder:
             kernel = step.primitive.kernel
             self._sequence.explain("an overflow could not be seen after oneDNN")
         elif not any(map(has_bounds, template)):
-            results = self._noted(step, kernel, args)
+            results = self._bind_engine(step, kernel, args)
         is_checked = results is not None and step.primitive in SOFTMAX
         bound = 1.0 if is_checked else magnitude(step, self._magnitudes)
         if results is None and step.primitive.traceable:
-            results = self._traced(step, template)
+            results = self._bind_traced(step, template)
         if results is None:
-            results = self._called(step, kernel, template, args)
+            results = self._bind_whole(step, kernel, template, args)
         for slot, array in zip(step.outputs, results, strict=True):
             self._set(slot, array)
             self._magnitudes.set(slot, bound, step)
@@ -300,7 +300,7 @@ class Builder:
                 self._sequence.numpy(call)
         return limits is not None
 
-    def _noted(self, step: Step, kernel: Any, args: list[Any]) -> list[Array] | None:
+    def _bind_engine(self, step: Step, kernel: Any, args: Any) -> list[Array] | None:
         """Return the results of a kernel that reports all its calls, or None."""
         if self._session is None and not self._gradients:
             from burn.backend.cpu.blas import KERNELS
@@ -313,13 +313,13 @@ class Builder:
         self.workspaces.start(step)
         with noted_by(self):
             results = output_list(step, kernel(*args, **step.static))
-        if self._sequence.mark() > mark and self._are_ours(step, results):
+        if self._sequence.mark() > mark and self._are_valid(step, results):
             return results
         self._sequence.back_to(mark, "oneDNN's kernel leaves these operands to NumPy")
         self._free = free
         return None
 
-    def _traced(self, step: Step, template: list[Any]) -> list[Array] | None:
+    def _bind_traced(self, step: Step, template: list[Any]) -> list[Array] | None:
         """Return the results of a kernel that only calls NumPy functions, or None."""
         mark, results = self._sequence.mark(), list[Array]()
         with suppress(UntraceableError), self._sequence.limited():
@@ -327,12 +327,12 @@ class Builder:
             operands = [traced_arguments(arg, *context) for arg in template]
             outputs = step.primitive.kernel(*operands, **step.static)
             results = [plain(array) for array in output_list(step, outputs)]
-        if results and not has_unused(operands) and self._are_ours(step, results):
+        if results and not has_unused(operands) and self._are_valid(step, results):
             return results
         self._sequence.back_to(mark)
         return None
 
-    def _called(
+    def _bind_whole(
         self, step: Step, kernel: Any, template: list[Any], args: list[Any]
     ) -> list[Array]:
         """Return the results of a kernel that is called in each run."""
@@ -347,7 +347,7 @@ class Builder:
         self.note(StepCall(kernel, template, values, step, targets))
         return targets
 
-    def _are_ours(self, step: Step, results: list[Array]) -> bool:
+    def _are_valid(self, step: Step, results: list[Array]) -> bool:
         """Return whether results are in memory of the plan, and match the recording."""
         check(step, results)
         return all(
@@ -371,7 +371,7 @@ class Builder:
         buffer.users += 1
         self._buffers[slot] = buffer
 
-    def _last(self, drops: tuple[int, ...]) -> list[Buffer]:
+    def _dead_buffers(self, drops: tuple[int, ...]) -> list[Buffer]:
         """Return the buffers that are dead after this step."""
         return [b for b, count in self._counts(drops).items() if count == b.users]
 
@@ -379,7 +379,7 @@ class Builder:
         """Return the number of dropped places in each buffer."""
         return Counter(b for b in map(self._buffers.get, drops) if b is not None)
 
-    def _end(self, drops: tuple[int, ...]) -> None:
+    def _release_dead(self, drops: tuple[int, ...]) -> None:
         """Release the memory of dead values and temporaries."""
         self._inputs.start(())
         touched, self._fresh = self._fresh, []

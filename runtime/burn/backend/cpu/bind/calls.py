@@ -24,10 +24,10 @@ def check(step: Step, results: list[Any]) -> None:
     """
     for array, shape, dtype in zip(results, step.shapes, step.dtypes, strict=True):
         if np.shape(array) != shape or array.dtype != dtype:
-            raise _unforeseen(step, array)
+            raise _unforeseen_result(step, array)
 
 
-def _unforeseen(step: Step, array: Any) -> UnforeseenError:
+def _unforeseen_result(step: Step, array: Any) -> UnforeseenError:
     return UnforeseenError(f"{step.primitive.name} gives {np.shape(array)}")
 
 
@@ -86,7 +86,7 @@ class StepCall:
             results = (results,)
         for array, (target, shape, dtype) in zip(results, self._outputs, strict=True):
             if np.shape(array) != shape or array.dtype != dtype:
-                raise _unforeseen(self.step, array)
+                raise _unforeseen_result(self.step, array)
             np.copyto(target, array)
 
 
@@ -95,8 +95,8 @@ def traced_arguments(
 ) -> Any:
     """Return an argument of a step with traced arrays in its slots.
 
-    ``tracer`` is a weak proxy: views of what is traced are in calls of a plan, and
-    NumPy's arrays take no part in the search for cycles.
+    ``tracer`` is a weak proxy: the calls of a plan refer to views of traced arrays, and
+    Python's garbage collector does not search NumPy's arrays for cycles.
 
     Raises:
         UntraceableError: a bound of a slice is computed.

@@ -17,9 +17,9 @@ from burn.plan.plan_ir import Read, Step
 from burn.plan.replay import arguments, constant
 from burn.tensor import Tensor, innermost
 
-#: Held while plans write what boxes hold, and while that is copied for others.
+#: The lock that is held while plans write donated buffers, and while these are copied.
 WRITING = threading.Lock()
-#: Of so many bytes there is little in the cache when they have been written.
+#: Arrays of more bytes than this are no longer in the cache after they are written.
 CACHED = 1 << 20
 _CPU = Cpu()
 
@@ -61,16 +61,16 @@ class DonatedBuffer:
                 raise NotFiniteError
             self._is_finite = True
             return
-        held = innermost(self._read.held())
-        if not is_finite(held.data):
+        value = innermost(self._read.held())
+        if not is_finite(value.data):
             raise NotFiniteError
-        np.copyto(self.target, held.data)
+        np.copyto(self.target, value.data)
         self._version, self._is_finite = version, True
 
     def commit(self) -> None:
         """Set the box to the value in the donated buffer."""
         self._is_finite, self._will_be_finite = self._will_be_finite, False
-        self._version = self._read.box.lend(partial(_copied, self.target))
+        self._version = self._read.box.lend(partial(_copy_tensor, self.target))
 
 
 def finite_check(
@@ -105,7 +105,7 @@ def in_place(
     ]
     updates: list[tuple[Box, Array | DonatedBuffer]] = []
     for position, (box, value) in enumerate(writes):
-        # Values of boxes that are written over are put aside first, as in a swap.
+        # Values that are overwritten are copied first, as in a swap of two boxes.
         if any(np.may_share_memory(value, target) for target in moved):
             aside = memory.shaped_as(value)
             memory.assign(aside, value)
@@ -130,6 +130,6 @@ def commit(boxes: list[tuple[Box, Array | DonatedBuffer]]) -> None:
             box.set(Tensor(value.copy("K"), _CPU))
 
 
-def _copied(target: Array) -> Tensor:
+def _copy_tensor(target: Array) -> Tensor:
     with WRITING:
         return Tensor(target.copy("K"), _CPU)

@@ -9,8 +9,8 @@ from functools import cache
 def trim_heap() -> None:
     """Return freed memory to the system, where the C library can (glibc).
 
-    Recording a plan frees about as much as the plan then allocates, and glibc keeps
-    what was freed in small pieces: without this a process would hold both.
+    Recording a plan frees about as much memory as the plan then allocates. glibc keeps
+    small freed blocks, so that without trimming the process has both.
     """
     trim = _malloc_trim()
     if trim is not None:

@@ -34,8 +34,8 @@ from burn.tensor import Tensor
 _NORMS = frozenset({batch_norm, batch_norm_then})
 #: The maximum ratio of a value's magnitude to that at binding time.
 _GROWTH, _LEAST = 1e6, 1e9
-#: BLAS adds the squares of so many elements on one thread, and of a few in a tenth of
-#: the time that two extremes take.
+#: Up to this number of elements BLAS sums squares on one thread, in a tenth of the time
+#: of a minimum and a maximum.
 _FEW = 10_000
 #: The elements of a block of rows that is converted to float32 at once.
 _BLOCK = 1 << 16
@@ -150,11 +150,13 @@ class Magnitudes:
         elif maker is not None and maker.primitive in _NORMS and isfinite(bound):
             source = maker.args[0].place
             before = self._known[source]
-            least, more = (self._with(source, value, maker) for value in (0.0, 1.0))
+            least, more = (
+                self._propagate(source, value, maker) for value in (0.0, 1.0)
+            )
             self._known[source] = before
             self._normed[slot] = _Normed(source, more - least, least)
 
-    def _with(self, source: int, bound: float, maker: Step) -> float:
+    def _propagate(self, source: int, bound: float, maker: Step) -> float:
         """Return the bound of ``maker`` if that of ``source`` is ``bound``."""
         self._known[source] = bound
         return magnitude(maker, self)

@@ -8,7 +8,7 @@ from burn.backend.cpu.bind.calls import StepCall
 from burn.backend.cpu.bind.finite import expect_numbers
 from burn.backend.cpu.bind.magnitudes import expect_few_within, expect_within
 from burn.backend.cpu.bind.sequence import Sequence
-from burn.backend.cpu.jit.calls import read
+from burn.backend.cpu.jit.calls import parse_call
 from burn.backend.cpu.jit.entries import GENERATED, Entry
 from burn.backend.cpu.jit.policy import KernelPolicy
 from burn.backend.cpu.onednn.binding.engine import current
@@ -16,9 +16,9 @@ from burn.backend.cpu.onednn.binding.engine import current
 if TYPE_CHECKING:
     from burn.plan.profile import Profiler
 
-#: The functions that leave a plan for numbers that it is not for.
+#: The functions that leave a program for numbers outside of its limits.
 CHECKS = (expect_numbers, expect_few_within, expect_within)
-#: Why a call that could be in a generated kernel is in none.
+#: The reason why a supported call is not part of a generated kernel.
 ADVICE = {
     KernelPolicy.NONE: "generated=True compiles it",
     KernelPolicy.PROFITABLE: "a kernel saves little; generated=True compiles it",
@@ -44,7 +44,7 @@ def measure_calls(
             reasons = ["oneDNN is not loaded"]
         if type(entry.call) is StepCall:
             reasons.append("its kernel is called as a whole")
-        elif read(entry.call) is None:
+        elif parse_call(entry.call) is None:
             reasons.append("no generated kernel for this function")
         elif policy in ADVICE:
             reasons.append(ADVICE[policy])

@@ -1,4 +1,4 @@
-"""Calls of a plan, of one NumPy function or a whole kernel, as machine code."""
+"""Machine code for single calls of a plan: a NumPy function or a whole kernel."""
 
 from collections.abc import Callable
 from functools import partial
@@ -13,29 +13,29 @@ from burn.backend.cpu.bind.magnitudes import expect_few_within, expect_within
 from burn.backend.cpu.bind.numpy_capture import assign, item, take_rows
 from burn.backend.cpu.blas.generated_convolution import convolve
 from burn.backend.cpu.jit.batches import Batch
-from burn.backend.cpu.jit.casts import truncated
-from burn.backend.cpu.jit.checks import within
-from burn.backend.cpu.jit.distinct import distinct
+from burn.backend.cpu.jit.casts import truncation_kernel
+from burn.backend.cpu.jit.checks import limit_kernel
+from burn.backend.cpu.jit.distinct import distinct_kernel
 from burn.backend.cpu.jit.entries import GENERATED, Entry, Free, batches
-from burn.backend.cpu.jit.images.channel_scales import scaled_images
-from burn.backend.cpu.jit.images.convolution import convolved
-from burn.backend.cpu.jit.indexed import COMBINE, Place, gathered, scattered
-from burn.backend.cpu.jit.joining import Finders, Pair, Single, joined
+from burn.backend.cpu.jit.images.channel_scales import scaled_images_kernel
+from burn.backend.cpu.jit.images.convolution import convolution_kernel
+from burn.backend.cpu.jit.indexed import COMBINE, Place, gather_kernel, scatter_kernel
+from burn.backend.cpu.jit.joining import Finders, Pair, Single, with_kernels
 from burn.backend.cpu.jit.policy import KernelPolicy
-from burn.backend.cpu.jit.products import multiplied
-from burn.backend.cpu.jit.sampled import sampled
-from burn.backend.cpu.jit.searches import extreme, nonzero
+from burn.backend.cpu.jit.products import matmul_kernel
+from burn.backend.cpu.jit.sampled import gather_sum_kernel
+from burn.backend.cpu.jit.searches import extreme_kernel, nonzero_kernel
 from burn.backend.cpu.jit.selection import LEAST_TOGETHER
 from burn.backend.cpu.jit.source import Kernel
-from burn.backend.cpu.jit.suppression import generated_kernel, suppressed
-from burn.backend.cpu.jit.taking import taken
+from burn.backend.cpu.jit.suppression import generated_kernel, suppression_kernel
+from burn.backend.cpu.jit.taking import take_kernel
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.backend.cpu.onednn.kernels.norms.generated_scales import scale_channels
 from burn.ops.support import Array
 
 #: Nanoseconds that a call of machine code takes from Python.
 _CALL = 450
-#: Nanoseconds of a call without elements, by what is called.
+#: Nanoseconds of a call without elements, by function.
 _CHECK, _COPY, _INDEX, _SEARCH, _PRODUCT = 1_000, 600, 1_300, 2_000, 1_300
 #: Nanoseconds of a check of one element: NumPy finds two extremes.
 _CHECKED = 0.1
@@ -56,17 +56,17 @@ def as_machine_code(
     The second result must live as long as the calls.
     """
     entries, frees = checks_ahead(entries, frees)
-    entries, owned = joined(entries, frees, policy, Finders(single, pair))
+    entries, owned = with_kernels(entries, frees, policy, Finders(single, pair))
     return list(map(_with_generated_kernel, entries)), owned
 
 
 def single(call: Callable[[], Any]) -> Single | None:
     """Return the kernel of a call, None if there is none."""
     if type(call) is StepCall:
-        kernel = _of_step(call)
+        kernel = _step_kernel(call)
         time = _STEPS.get(call.step.primitive.name, 0)
     elif type(call) is partial:
-        kernel, time = _of_function(call.func, call.args, call.keywords)
+        kernel, time = _function_kernel(call.func, call.args, call.keywords)
     else:
         return None
     return None if kernel is None else Single(kernel, time)
@@ -83,7 +83,9 @@ def checks_ahead(
     order: list[int] = []
     for number, entry in enumerate(entries):
         position, call = number, entry.call
-        check = _of_check(call.func, call.args) if type(call) is partial else None
+        check = (
+            _checked_operand(call.func, call.args) if type(call) is partial else None
+        )
         if check is not None:
             while position and _joins_others(
                 entries[order[position - 1]].call, check[0]
@@ -114,7 +116,7 @@ def pair(one: Callable[[], Any], other: Callable[[], Any]) -> Pair | None:
     joint, (x, scale, shift, out, has_relu) = one.keywords.get("out"), other.args
     if axis != 1 or joint is None or address(joint) != address(x):
         return None
-    kernel = scaled_images(list(one.args[0]), scale, shift, out, has_relu)
+    kernel = scaled_images_kernel(list(one.args[0]), scale, shift, out, has_relu)
     if kernel is None:
         return None
     time = _CHANGE + int((_COPIED + _SCALED) * x.size)
@@ -132,52 +134,52 @@ def _with_generated_kernel(entry: Entry) -> Entry:
     return entry._replace(call=call.with_kernel(kernel), kernel=GENERATED)
 
 
-def _of_step(call: StepCall) -> Kernel | None:
+def _step_kernel(call: StepCall) -> Kernel | None:
     name, targets = call.step.primitive.name, call.targets
     if not call.is_fixed:
         return None
     args, static = call.args, call.step.static
     if name == "gather_sum":
         weight = args[2] if len(args) > 2 else None
-        return sampled(args[0], args[1], weight, targets[0])
+        return gather_sum_kernel(args[0], args[1], weight, targets[0])
     if name == "nonzero":
-        return nonzero(args[0], targets[0])
+        return nonzero_kernel(args[0], targets[0])
     if name == "unique" and static.get("axis") is None and static.get("sorted", True):
-        return distinct(args[0], targets)
+        return distinct_kernel(args[0], targets)
     if name == "non_max_suppression":
-        return suppressed(targets[0], *args, **static)
+        return suppression_kernel(targets[0], *args, **static)
     return None
 
 
-def _of_function(function: Any, args: Any, named: Any) -> tuple[Kernel | None, int]:
-    check = _of_check(function, args)
+def _function_kernel(function: Any, args: Any, named: Any) -> tuple[Kernel | None, int]:
+    check = _checked_operand(function, args)
     if check is not None:
-        return _checked(*check)
+        return _check_kernel(*check)
     if function is np.copyto and named.keys() <= {"casting"}:
-        return truncated(*args), _COPY
+        return truncation_kernel(*args), _COPY
     if function is np.matmul and named.keys() == {"out"}:
-        return multiplied(args[0], args[1], named["out"]), _PRODUCT
+        return matmul_kernel(args[0], args[1], named["out"]), _PRODUCT
     if function is scale_channels:
-        kernel = scaled_images([args[0]], *args[1:])
+        kernel = scaled_images_kernel([args[0]], *args[1:])
         return kernel, _CHANGE + int(_SCALED * args[0].size)
     if function is convolve:
         image, _, _, _, out, wins, _ = args
         work = out.size * image.shape[-1] * wins.taps
-        return convolved(*args), _PRODUCT + int(_MULTIPLIED * work)
+        return convolution_kernel(*args), _PRODUCT + int(_MULTIPLIED * work)
     if function is take_rows:
         source, indices, axis, target = args
-        return taken(source, indices, axis, target), _INDEX
+        return take_kernel(source, indices, axis, target), _INDEX
     if function is assign:
-        return _assigned(*args)
+        return _assignment_kernel(*args)
     owner = getattr(function, "__self__", None)
     if isinstance(owner, np.ndarray) and not named:
-        return _of_method(owner, function.__name__, args), _INDEX
+        return _method_kernel(owner, function.__name__, args), _INDEX
     if isinstance(owner, np.ufunc) and function.__name__ == "at":
-        return _combined(owner.__name__, *args), _INDEX
+        return _scatter_kernel(owner.__name__, *args), _INDEX
     return None, 0
 
 
-def _of_check(function: Any, args: Any) -> tuple[Array, float] | None:
+def _checked_operand(function: Any, args: Any) -> tuple[Array, float] | None:
     """Return the array and the limit of a check of magnitudes, None if it is none."""
     if function is expect_few_within:
         source, memory, _, _, limit, _ = args
@@ -188,11 +190,13 @@ def _of_check(function: Any, args: Any) -> tuple[Array, float] | None:
     return (args[0], np.inf) if function is expect_numbers else None
 
 
-def _checked(array: Array, limit: float) -> tuple[Kernel | None, int]:
-    return within(array, limit), _CHECK + int(_CHECKED * array.size)
+def _check_kernel(array: Array, limit: float) -> tuple[Kernel | None, int]:
+    return limit_kernel(array, limit), _CHECK + int(_CHECKED * array.size)
 
 
-def _assigned(target: Array, call: Callable[[], Any]) -> tuple[Kernel | None, int]:
+def _assignment_kernel(
+    target: Array, call: Callable[[], Any]
+) -> tuple[Kernel | None, int]:
     """Return the kernel of a function whose result is copied to ``target``."""
     if type(call) is not partial:
         return None, 0
@@ -200,33 +204,35 @@ def _assigned(target: Array, call: Callable[[], Any]) -> tuple[Kernel | None, in
     if function is item:
         source, key = args
         indices = _indices(key)
-        kernel = None if indices is None else gathered(Place(source, indices), target)
+        kernel = (
+            None if indices is None else gather_kernel(Place(source, indices), target)
+        )
         return kernel, _INDEX
     if function in (np.argmin, np.argmax) and len(args) <= 2:
         axis = args[1] if len(args) > 1 else named.get("axis")
         if axis is not None and named.keys() <= {"axis", "keepdims"}:
             name = function.__name__
-            return extreme(name, args[0], axis, target), _SEARCH
+            return extreme_kernel(name, args[0], axis, target), _SEARCH
     return None, 0
 
 
-def _of_method(owner: Array, name: str, args: Any) -> Kernel | None:
+def _method_kernel(owner: Array, name: str, args: Any) -> Kernel | None:
     if name == "take" and len(args) == 3 and type(args[1]) is int:
-        return taken(owner, *args) if isinstance(args[0], np.ndarray) else None
+        return take_kernel(owner, *args) if isinstance(args[0], np.ndarray) else None
     if name == "__setitem__":
-        return _combined("copy", owner, *args)
+        return _scatter_kernel("copy", owner, *args)
     return None
 
 
-def _combined(name: str, target: Array, key: Any, values: Any) -> Kernel | None:
+def _scatter_kernel(name: str, target: Array, key: Any, values: Any) -> Kernel | None:
     indices = _indices(key)
     if indices is None or name not in COMBINE or not isinstance(values, np.ndarray):
         return None
-    return scattered(name, Place(target, indices), values)
+    return scatter_kernel(name, Place(target, indices), values)
 
 
 def _indices(key: Any) -> tuple[Array, ...] | None:
-    """Return the index arrays of a key of nothing else, else None."""
+    """Return the items of a key if all are index arrays, else None."""
     key = key if type(key) is tuple else (key,)
     if all(isinstance(each, np.ndarray) for each in key):
         return tuple(key)
@@ -236,7 +242,7 @@ def _indices(key: Any) -> tuple[Array, ...] | None:
 def are_worth_batches(entries: list[Entry]) -> bool:
     """Return whether consecutive calls of machine code should be one call.
 
-    LLVM is loaded for it unless it was for kernels.
+    This requires LLVM, whose loading takes time if no kernel needs it.
     """
     if any(entry.kernel == GENERATED for entry in entries):
         return True

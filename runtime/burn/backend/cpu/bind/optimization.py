@@ -8,13 +8,14 @@ from burn.backend.cpu.jit.policy import KernelPolicy, has_compiler
 from burn.backend.cpu.onednn.binding.engine import current, drop_packed
 from burn.plan import passes
 from burn.plan.executable import Plan
-from burn.plan.passes import Pass, run_passes
+from burn.plan.passes import run_passes
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.fusion.concats import with_flat_concats
 from burn.plan.passes.fusion.endings_apart import with_endings_apart
-from burn.plan.passes.places import with_own_places
+from burn.plan.passes.graph import Pass
+from burn.plan.passes.places import with_unique_slots
 from burn.plan.plan_ir import Segment, boxes_read
 from burn.plan.replay import Replay
 from burn.tensor import innermost
@@ -37,7 +38,7 @@ class OptimizedPlan:
             options = (kernel_policy(plan), plan.has_gradients, plan.profiler)
             self.program = Program(root, *options)
         if plan.profiler is not None:
-            plan.profiler.trace_origins(with_own_places(plan.root), root)
+            plan.profiler.trace_origins(with_unique_slots(plan.root), root)
         recorded = root if plan.is_observed else plan.root
         #: The plan as it was recorded is right for all numbers.
         self.replay = Replay(

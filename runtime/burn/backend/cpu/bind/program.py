@@ -27,7 +27,7 @@ from burn.plan.plan_ir import (
     Slot,
     UnforeseenError,
     boxes_read,
-    written,
+    boxes_written,
 )
 from burn.plan.pytree import is_named
 from burn.tensor import Tensor
@@ -35,11 +35,12 @@ from burn.tensor import Tensor
 if TYPE_CHECKING:
     from burn.plan.profile import Profiler
 
-#: A box that changed so often is read in every run: what follows from it is not kept.
+#: A box that changed this often is read in every run; values that depend on it are not
+#: constants any more.
 CHANGES = 3
 #: After how many calls at most a plan tries to bind again.
 MOST_WAITING = 64
-#: Below so many bytes of values, recording a plan leaves little memory to give back.
+#: With fewer bytes of values than this, recording frees too little memory to trim.
 LARGE_PEAK = 1 << 24
 _CPU = Cpu()
 
@@ -56,12 +57,12 @@ class _Node:
     ) -> None:
         self.segment, self.builder = segment, builder
         self.policy, self.profiler = policy, profiler
-        self.sequence = self._prepared(builder.build(segment))
+        self.sequence = self._with_generated_kernels(builder.build(segment))
         self.result = _result(segment.result, builder)
         self._end: tuple[Sequence, list[tuple[Box, Any]]] | None = None
         self.children: dict[bytes, _Node] = {}
 
-    def _prepared(self, sequence: Sequence) -> Sequence:
+    def _with_generated_kernels(self, sequence: Sequence) -> Sequence:
         """Return the sequence with generated kernels and timers, if requested."""
         is_asked = self.policy is KernelPolicy.ALL or self.profiler is not None
         if self.policy.is_generating:
@@ -80,7 +81,7 @@ class _Node:
         with WRITING:
             if self._end is None:
                 sequence, writes = self.builder.finish(self.segment)
-                self._end = (self._prepared(sequence), writes)
+                self._end = (self._with_generated_kernels(sequence), writes)
             else:
                 self._end[0].run()
         commit(self._end[1])
@@ -142,21 +143,21 @@ class Program:
             for array in inputs:
                 if not is_finite(array):
                     raise NotFiniteError
-            node = self._bound(inputs)
+            node = self._bound_root(inputs)
         else:
             node = self._node
             for set_input, array in zip(self._inputs, inputs, strict=True):
                 set_input(array)
             node.sequence.run()
         while node.segment.guard is not None:
-            node = self._next(node, node.segment.guard)
+            node = self._successor(node, node.segment.guard)
         result = node.result()
         node.finish()
-        if is_new and self._is_large:  # boxes gave up the values of before
+        if is_new and self._is_large:  # the previous values of boxes are released
             trim_heap()
         return result
 
-    def _bound(self, inputs: list[Array]) -> _Node:
+    def _bound_root(self, inputs: list[Array]) -> _Node:
         """Return the root segment, bound with these inputs.
 
         Raises:
@@ -177,8 +178,8 @@ class Program:
 
     def _bound_now(self, inputs: list[Array]) -> _Node:
         volatile = {box for box, count in self._changed.items() if count >= CHANGES}
-        volatile.update(written(self._root))
-        if self._gradients:  # they are trained, so that they change between runs
+        volatile.update(boxes_written(self._root))
+        if self._gradients:  # trained parameters change between runs
             volatile.update(filter(_is_trained, boxes_read(self._root)))
         peak = peak_bytes(self._root, inputs, volatile)
         options = (held_bytes(self._policy, peak), self._gradients)
@@ -192,7 +193,7 @@ class Program:
         self._node = node
         return node
 
-    def _next(self, node: _Node, slot: int) -> _Node:
+    def _successor(self, node: _Node, slot: int) -> _Node:
         seen = node.builder.values[slot].tobytes()
         child = node.children.get(seen)
         if child is not None:
@@ -210,7 +211,7 @@ class Program:
         """Return whether a box that the calls rely on was set, or threads are gone."""
         assert self._node is not None
         if forks() != self._forks:
-            current(LARGE)  # warns: the engine did not come along
+            current(LARGE)  # warns that the engine is missing in this process
             return True
         seen = changes()  # first: a box is set, and then counted
         if seen == self._seen:
@@ -236,7 +237,7 @@ def _result(result: Any, builder: Builder) -> Callable[[], Any]:
     if kind is Slot:
         array = builder.values[result.place]
         if array.dtype == object or builder.arena.owner(array) is not None:
-            return partial(_copied, array)
+            return partial(_copy_array, array)
         result = Tensor(array, Cpu())
     items = result.values() if kind is dict else result
     if (
@@ -255,5 +256,5 @@ def _result(result: Any, builder: Builder) -> Callable[[], Any]:
     return lambda: kind([make() for make in makers])
 
 
-def _copied(array: Array) -> Tensor:
+def _copy_array(array: Array) -> Tensor:
     return Tensor(array.copy("K"), _CPU)

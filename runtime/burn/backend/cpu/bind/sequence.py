@@ -34,7 +34,7 @@ class Sequence:
         self._frees: list[Free] = []
         self._steps: tuple[Step | Read, ...] = ()
         self._pending = KernelPolicy.NONE
-        #: Makes one call of several, where that saves time.
+        #: Joins several calls to one where that saves time.
         self._batch: Callable[[list[Entry]], Callable[[], Any]] | None = None
         #: The reasons why oneDNN does not compute steps, by the step's id.
         self.reasons: dict[int, str] = {}
@@ -105,8 +105,8 @@ class Sequence:
     def join_later(self, policy: KernelPolicy) -> None:
         """Replace NumPy calls by generated kernels when the calls are first repeated.
 
-        Loading the compiler and LLVM takes longer than all else of binding a small
-        model, which a process that computes once or twice need not wait for.
+        Loading LLVM takes longer than binding a small model. A process that calls the
+        plan only once or twice does not pay for it.
         """
         self._pending = policy
 
@@ -130,14 +130,14 @@ class Sequence:
         if groups is None:
             if self._pending.is_generating:
                 self.join(self._pending)
-            groups = self._groups = self._grouped()
+            groups = self._groups = self._call_groups()
         for engine, calls in groups:
             if not engine:
                 deque(map(call, calls), 0)
             elif any(map(call, calls)):
                 raise OneDnnError("primitive_execute", 5)
 
-    def _grouped(self) -> list[tuple[bool, tuple[Callable[[], Any], ...]]]:
+    def _call_groups(self) -> list[tuple[bool, tuple[Callable[[], Any], ...]]]:
         """Return runs of calls of one kind, with thread count changes in between."""
         groups: list[tuple[bool, list[Callable[[], Any]]]] = []
 

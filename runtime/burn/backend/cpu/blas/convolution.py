@@ -39,7 +39,7 @@ _BOUNDS: dict[str, tuple[np.ufunc, ...]] = {
 }
 
 
-class _End(NamedTuple):
+class _Epilogue(NamedTuple):
     """The epilogue of each tile of a result; ``residual`` is channels-last."""
 
     bias: Array | None
@@ -104,7 +104,7 @@ def _activate(tile: Array, after: After) -> None:
 
 def conv(x: Array, weight: Array, bias: Array | None = None, **static: Any) -> Array:
     """Compute :func:`burn.ops.conv` in a plan with BLAS, if supported."""
-    out = _planned(x, weight, _End(bias, None, ()), static)
+    out = _planned(x, weight, _Epilogue(bias, None, ()), static)
     return conv_op.kernel(x, weight, bias, **static) if out is None else out
 
 
@@ -119,7 +119,7 @@ def conv_then(
 ) -> Array:
     """Compute :func:`burn.ops.fused.conv_then` in a plan with BLAS, if supported."""
     last = None if residual is None else _channels_last(residual)
-    out = _planned(x, weight, _End(bias, last, after), static)
+    out = _planned(x, weight, _Epilogue(bias, last, after), static)
     if out is None:
         return conv_then_op.kernel(x, weight, bias, residual, after=after, **static)
     return out
@@ -129,7 +129,7 @@ def conv_then(
 KERNELS: dict[Any, Callable[..., Any]] = {conv_op: conv, conv_then_op: conv_then}
 
 
-def _planned(x: Array, weight: Array, end: _End, static: Any) -> Array | None:
+def _planned(x: Array, weight: Array, end: _Epilogue, static: Any) -> Array | None:
     """Return the result, channels-last in memory; None if not supported."""
     notes, groups = noting(), static.get("groups", 1)
     steps = (static.get(name, 1) for name in ("stride", "padding", "dilation"))
@@ -152,7 +152,7 @@ def _planned(x: Array, weight: Array, end: _End, static: Any) -> Array | None:
     elif weight.ndim <= 4 and is_generated(notes, weight, end.bias):
         out = _in_one_call(notes, last, weight, wins, end)
     elif _is_folded(x, wins):
-        out = _folded(notes, last, weight, wins, end)
+        out = _fold_stride(notes, last, weight, wins, end)
     else:
         covered = _covered(notes, last, wins, strided=True)
         out = _dense(notes, covered, _matrix(notes, weight), wins, end)
@@ -160,7 +160,7 @@ def _planned(x: Array, weight: Array, end: _End, static: Any) -> Array | None:
 
 
 def _in_one_call(
-    notes: Notes, x: Array, weight: Array, wins: Windows, end: _End
+    notes: Notes, x: Array, weight: Array, wins: Windows, end: _Epilogue
 ) -> Array:
     covered = _covered(notes, x, wins, strided=True)
     if covered.strides[-1] != covered.itemsize and covered.shape[-1] > 1:
@@ -178,7 +178,7 @@ def finish(
     out: Array, bias: Array | None, residual: Array | None, after: After
 ) -> None:
     """Apply an epilogue to a channels-last result, now and in each run."""
-    _End(bias, residual, after).finish(out, ...)
+    _Epilogue(bias, residual, after).finish(out, ...)
 
 
 def _channels_last(x: Array) -> Array:
@@ -234,7 +234,7 @@ def _cover(wins: Windows, x: Array, memory: Array) -> None:
 
 
 def _dense(
-    notes: Notes, covered: Array, matrix: Array, wins: Windows, end: _End
+    notes: Notes, covered: Array, matrix: Array, wins: Windows, end: _Epilogue
 ) -> Array:
     """Return products of windows with ``matrix`` [K * C, O]."""
     width, channels = matrix.shape
@@ -242,7 +242,7 @@ def _dense(
     if wins.taps == 1 and prod(wins.stride) == 1:
         rows, flat = covered.reshape(-1, width), out.reshape(-1, channels)
         if end.residual is not None:
-            end = _flat(notes, end, flat.shape)
+            end = _with_flat_pixels(notes, end, flat.shape)
         together = max(WIDE // channels, 1)
         step = max(HOT // (channels * out.itemsize), ROWS)
         step = -(-step // together) * together
@@ -274,7 +274,9 @@ def _tiles(batch: int, count: int, lines: int) -> Iterator[tuple[int, slice]]:
             yield image, slice(start, min(start + lines, count))
 
 
-def _flat(notes: Notes, end: _End, shape: tuple[int, ...]) -> _End:
+def _with_flat_pixels(
+    notes: Notes, end: _Epilogue, shape: tuple[int, ...]
+) -> _Epilogue:
     """Return ``end`` for a result in which only the channels are an axis."""
     residual = end.residual
     assert residual is not None
@@ -296,7 +298,9 @@ def _is_folded(x: Array, wins: Windows) -> bool:
     )
 
 
-def _folded(notes: Notes, x: Array, weight: Array, wins: Windows, end: _End) -> Array:
+def _fold_stride(
+    notes: Notes, x: Array, weight: Array, wins: Windows, end: _Epilogue
+) -> Array:
     """Compute a stride-2 convolution as a stride-1 one over 2 x 2 blocks.
 
     The rows of windows are then longer, with four times as many channels.
@@ -333,7 +337,7 @@ def _folded(notes: Notes, x: Array, weight: Array, wins: Windows, end: _End) -> 
 
 
 def _depthwise(
-    notes: Notes, x: Array, weight: Array, wins: Windows, end: _End
+    notes: Notes, x: Array, weight: Array, wins: Windows, end: _Epilogue
 ) -> Array:
     """Return the depthwise convolution, [N, *count, C]."""
     covered = _covered(notes, x, wins)

@@ -7,7 +7,7 @@ the object code on disk.
 
 ``native`` is the base of functions for single calls that are no such loops: ``checks``,
 ``casts``, ``indexed``, ``sampled``, ``products``, ``searches``, ``distinct`` and
-``suppression`` with ``candidates``. ``selection`` estimates what pays, ``joining``
+``suppression`` with ``candidates``. ``selection`` estimates savings, ``joining``
 replaces the calls, and ``batches`` makes consecutive ones, with those of oneDNN, one
 call from Python. ``images`` has kernels of channels-last images: convolutions where
 oneDNN is not there, and batch norms. ``pool`` has the threads where oneDNN's are not.

@@ -15,7 +15,7 @@ from burn.backend.cpu.jit.functions import (
 )
 from burn.ops.support import Array
 
-#: The names of what stands between operands and result without a function of NumPy's.
+#: The names of operations that no NumPy function computes, such as a copy.
 COPY, SELECT = "copy", "select"
 
 
@@ -51,30 +51,30 @@ def shape_of(operand: Any) -> tuple[int, ...]:
     return shape
 
 
-def read(call: Callable[[], Any]) -> Operations | None:
+def parse_call(call: Callable[[], Any]) -> Operations | None:
     """Return the operations of a captured call, or None if no kernel supports it."""
     if type(call) is not partial:
         return None
     function, args, named = call.func, call.args, dict(call.keywords)
     calls = None
     if function is np.copyto:
-        calls = _copied(args, named)
+        calls = _parse_copy(args, named)
     elif function is np.concatenate:
-        calls = _joined(args, named)
+        calls = _parse_concatenation(args, named)
     elif getattr(function, "__name__", "") == "fill" and not named:
-        calls = _copied((getattr(function, "__self__", None), *args), {})
+        calls = _parse_copy((getattr(function, "__self__", None), *args), {})
     elif function in (np.vecdot, np.einsum):
-        calls = _product(function, args, named)
+        calls = _parse_dot_product(function, args, named)
     elif isinstance(function, np.ufunc):
-        calls = _of_elements(function, args, named)
+        calls = _parse_elementwise(function, args, named)
     elif isinstance(getattr(function, "__self__", None), np.ufunc):
-        calls = _reduced(function, args, named)
+        calls = _parse_reduction(function, args, named)
     return calls if calls and all(map(_is_whole, calls)) else None
 
 
 def _is_whole(call: KernelCall) -> bool:
     """Return whether kernels can read the operands and write the result."""
-    if not all(map(_is_taken, call.operands, call.types)):
+    if not all(map(_is_supported, call.operands, call.types)):
         return False
     if call.target is None:
         return True
@@ -82,7 +82,7 @@ def _is_whole(call: KernelCall) -> bool:
     return can_convert(result, dtype)
 
 
-def _is_taken(operand: Any, dtype: np.dtype[Any]) -> bool:
+def _is_supported(operand: Any, dtype: np.dtype[Any]) -> bool:
     if isinstance(operand, KernelCall):
         return _is_whole(operand)
     if type(operand) is not np.ndarray:
@@ -90,7 +90,9 @@ def _is_taken(operand: Any, dtype: np.dtype[Any]) -> bool:
     return operand.flags.aligned and can_convert(operand.dtype, dtype)
 
 
-def _of_elements(function: np.ufunc, args: Any, named: Any) -> list[KernelCall] | None:
+def _parse_elementwise(
+    function: np.ufunc, args: Any, named: Any
+) -> list[KernelCall] | None:
     target = named.pop("out", None)
     if named or target is None or len(args) != function.nin:
         return None
@@ -100,7 +102,7 @@ def _of_elements(function: np.ufunc, args: Any, named: Any) -> list[KernelCall] 
     return [KernelCall(function.__name__, tuple(args), types, target)]
 
 
-def _reduced(function: Any, args: Any, named: Any) -> list[KernelCall] | None:
+def _parse_reduction(function: Any, args: Any, named: Any) -> list[KernelCall] | None:
     ufunc, target = function.__self__, named.pop("out", None)
     if function.__name__ != "reduce" or ufunc.__name__ not in REDUCTIONS:
         return None
@@ -108,10 +110,10 @@ def _reduced(function: Any, args: Any, named: Any) -> list[KernelCall] | None:
     named.pop("keepdims", None)
     if named.pop("dtype", None) is not None or named or len(args) > 2:
         return None
-    return _total(ufunc.__name__, args[0], axis, target)
+    return _sum_calls(ufunc.__name__, args[0], axis, target)
 
 
-def _total(name: str, x: Any, axis: Any, target: Any) -> list[KernelCall] | None:
+def _sum_calls(name: str, x: Any, axis: Any, target: Any) -> list[KernelCall] | None:
     if target is None or not isinstance(target, np.ndarray):
         return None
     dtype = x.types[0] if isinstance(x, KernelCall) else getattr(x, "dtype", None)
@@ -123,16 +125,16 @@ def _total(name: str, x: Any, axis: Any, target: Any) -> list[KernelCall] | None
     return [KernelCall(name, (x,), (target.dtype,), target, whole)] if whole else None
 
 
-def _product(function: Any, args: Any, named: Any) -> list[KernelCall] | None:
+def _parse_dot_product(function: Any, args: Any, named: Any) -> list[KernelCall] | None:
     """Return the sum of products of two arrays of equal shape over some axes."""
     target = named.pop("out", None)
     if function is np.einsum:
         if len(args) != 5 or any(type(part) is not list for part in args[1::2]):
             return None
-        x, every, y, also, kept = args
-        if every != also or every != list(range(len(every))) or kept != sorted(kept):
+        x, every, y, also, outer = args
+        if every != also or every != list(range(len(every))) or outer != sorted(outer):
             return None
-        axes = tuple(a for a in every if a not in kept)
+        axes = tuple(a for a in every if a not in outer)
     else:
         (x, y), axes = args, (-1,)
     if named or shape_of(x) != shape_of(y) or not axes or not shape_of(x):
@@ -140,10 +142,10 @@ def _product(function: Any, args: Any, named: Any) -> list[KernelCall] | None:
     types = types_of(np.multiply, (x, y))
     if types is None or not all(type(a) is np.ndarray for a in (x, y)):
         return None
-    return _total("add", KernelCall("multiply", (x, y), types, None), axes, target)
+    return _sum_calls("add", KernelCall("multiply", (x, y), types, None), axes, target)
 
 
-def _copied(args: Any, named: Any) -> list[KernelCall] | None:
+def _parse_copy(args: Any, named: Any) -> list[KernelCall] | None:
     target, source = args
     where = named.pop("where", None)
     named.pop("casting", None)
@@ -158,7 +160,7 @@ def _copied(args: Any, named: Any) -> list[KernelCall] | None:
     return [KernelCall(SELECT, (where, source, target), types, target)]
 
 
-def _joined(args: Any, named: Any) -> list[KernelCall] | None:
+def _parse_concatenation(args: Any, named: Any) -> list[KernelCall] | None:
     """Return copies to the parts of the result of a concatenation."""
     target, axis = named.pop("out", None), named.pop("axis", 0)
     if len(args) == 2:

@@ -37,7 +37,9 @@ def prepared_source(
                 to.load(kind, to.at(start, (str(part), of_box[2]))) for part in range(4)
             ]
             own = to.do(f"add i64 {to.do(f'mul i64 {image}, {count}')}, {box}")
-            corners = (_centered if is_centered else _ordered)(to, kind, numbers)
+            corners = (_sides_of_center if is_centered else _sides_of_corners)(
+                to, kind, numbers
+            )
             for part, number in enumerate(corners):
                 size = kind.itemsize
                 target = to.at(sides, (own, str(4 * size)), (str(part), str(size)))
@@ -48,13 +50,15 @@ def prepared_source(
             order = to.at(orders, (to.do(f"mul i64 {own}, {count}"), "8"))
             limit = to.load(rating, least) if has_threshold else ""
             row_of = (row, of_score[2], count)
-            found = _taken(to, rating, row_of, candidates, limit)
+            found = _list_candidates(to, rating, row_of, candidates, limit)
             _rank(to, rating, candidates, (order, found), is_number=has_threshold)
             to.store(INT64, found, to.at(counts, (own, "8")))
     return to.text()
 
 
-def _ordered(to: FunctionWriter, kind: np.dtype[Any], numbers: list[str]) -> list[str]:
+def _sides_of_corners(
+    to: FunctionWriter, kind: np.dtype[Any], numbers: list[str]
+) -> list[str]:
     """Return y1, x1, y2, x2 of two opposite corners."""
     first, second = numbers[:2], numbers[2:]
     pairs = list(zip(first, second, strict=True))
@@ -63,7 +67,9 @@ def _ordered(to: FunctionWriter, kind: np.dtype[Any], numbers: list[str]) -> lis
     ]
 
 
-def _centered(to: FunctionWriter, kind: np.dtype[Any], numbers: list[str]) -> list[str]:
+def _sides_of_center(
+    to: FunctionWriter, kind: np.dtype[Any], numbers: list[str]
+) -> list[str]:
     """Return y1, x1, y2, x2 of a center x, y with width and height."""
     x, y, width, height = numbers
     corners = []
@@ -81,7 +87,7 @@ class _Candidates(NamedTuple):
     scores: str
 
 
-def _taken(
+def _list_candidates(
     to: FunctionWriter,
     kind: np.dtype[Any],
     row: tuple[str, str, str],
@@ -97,11 +103,13 @@ def _taken(
     to.set(total, INT64, "0")
     with to.counting("0", count) as box:
         score, place = to.load(kind, to.at(start, (box, stride))), to.get(total, INT64)
-        # Written in any case, and over again if the box is no candidate.
+        # Always written, and overwritten by the next box if this one is no candidate.
         to.store(INT64, box, to.at(candidates.numbers, (place, "8")))
         to.store(kind, score, to.at(candidates.scores, (place, str(kind.itemsize))))
-        taken = to.do(f"fcmp ogt {TYPES[kind]} {score}, {least}") if least else "true"
-        one = to.do(f"zext i1 {taken} to i64")
+        is_candidate = (
+            to.do(f"fcmp ogt {TYPES[kind]} {score}, {least}") if least else "true"
+        )
+        one = to.do(f"zext i1 {is_candidate} to i64")
         to.set(total, INT64, to.do(f"add i64 {place}, {one}"))
     return to.get(total, INT64)
 
@@ -116,8 +124,8 @@ def _rank(
 ) -> None:
     """Emit the candidates in the order of their scores.
 
-    The rank of one is how many come before it, where NaN come last. What is no
-    candidate may be written if there is none.
+    The rank of a candidate is the number of candidates before it; NaN scores come last.
+    Boxes that are no candidates may be written if there is none.
     """
     (order, count), size = result, str(kind.itemsize)
     rank = to.cell(INT64)

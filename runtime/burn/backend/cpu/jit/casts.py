@@ -13,7 +13,7 @@ from burn.ops.support import Array
 _MOST_AXES = 6
 
 
-def truncated(target: Array, x: Array) -> Kernel | None:
+def truncation_kernel(target: Array, x: Array) -> Kernel | None:
     """Return the kernel that copies floats to integers, None if it is NumPy's.
 
     It fails for numbers that the integers cannot represent.

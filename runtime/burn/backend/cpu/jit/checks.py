@@ -16,7 +16,7 @@ _MOST_AXES = 6
 _BITS = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 
 
-def within(array: Array, limit: float) -> Kernel | None:
+def limit_kernel(array: Array, limit: float) -> Kernel | None:
     """Return a kernel that fails if a magnitude is above ``limit``, or one is NaN.
 
     None if it does not support the array. It may fail at the limit itself.
@@ -68,8 +68,8 @@ def _source(dtype: np.dtype[Any], rank: int, is_dense: bool) -> str:
         size = to.do(f"and {kind} {bits}, {2 ** (bits_ - 1) - 1}")
         before = to.get(most, whole)
         name = f"@llvm.smax.{kind}"
-        found = to.do(f"call {kind} {name}({kind} {before}, {kind} {size})")
-        to.set(most, whole, found)
-    found = to.get(most, whole)
-    to.fail_if(to.do(f"icmp sgt {kind} {found}, {limit}"))
+        largest = to.do(f"call {kind} {name}({kind} {before}, {kind} {size})")
+        to.set(most, whole, largest)
+    largest = to.get(most, whole)
+    to.fail_if(to.do(f"icmp sgt {kind} {largest}, {limit}"))
     return to.text()

@@ -14,7 +14,7 @@ from burn.ops.support import Array
 MOST = 128
 
 
-def distinct(x: Array, targets: list[Array]) -> Kernel | None:
+def distinct_kernel(x: Array, targets: list[Array]) -> Kernel | None:
     """Return the kernel of the results of ``unique`` of all elements, in ascending
     order, None if it is NumPy's.
 
@@ -49,7 +49,7 @@ def _source(dtype: np.dtype[Any]) -> str:
             is_equal = _are_equal(to, dtype, _element(to, dtype, x, j), mine)
             return to.do(f"and i1 {is_before}, {is_equal}")
 
-        is_new = to.do(f"icmp eq i64 {_counted(to, size, repeats)}, 0")
+        is_new = to.do(f"icmp eq i64 {_count(to, size, repeats)}, 0")
         new = to.do(f"zext i1 {is_new} to i64")
         to.store(INT64, new, _integer(to, is_first, i))
         to.set(total, INT64, to.do(f"add i64 {to.get(total, INT64)}, {new}"))
@@ -61,15 +61,15 @@ def _source(dtype: np.dtype[Any]) -> str:
             is_less = _is_less(to, dtype, _element(to, dtype, x, j), mine)
             return to.do(f"and i1 {is_less}, {to.do(f'icmp ne i64 {flag}, 0')}")
 
-        rank = _counted(to, size, precedes)
+        rank = _count(to, size, precedes)
         bounded = to.do(f"call i64 @llvm.umin.i64(i64 {rank}, i64 {limit})")
         to.store(INT64, rank, _integer(to, inverse, i))
         count = to.load(INT64, _integer(to, counts, bounded))
         to.store(INT64, to.do(f"add i64 {count}, 1"), _integer(to, counts, bounded))
-        # Equal elements are written where the first of them was, as they are.
+        # Equal elements are written to the position of the first of them.
         is_new = to.do(f"icmp eq i64 {count}, 0")
-        kept = to.load(INT64, _integer(to, first, bounded))
-        index = to.do(f"select i1 {is_new}, i64 {i}, i64 {kept}")
+        previous = to.load(INT64, _integer(to, first, bounded))
+        index = to.do(f"select i1 {is_new}, i64 {i}, i64 {previous}")
         to.store(INT64, index, _integer(to, first, bounded))
     _write_values(to, dtype, (x, first, values), (size, most))
     to.fail_if(to.do(f"icmp ne i64 {to.get(total, INT64)}, {most}"))
@@ -95,7 +95,7 @@ def _write_values(
         to.store(dtype, _element(to, dtype, x, index), target)
 
 
-def _counted(to: FunctionWriter, size: str, condition: Any) -> str:
+def _count(to: FunctionWriter, size: str, condition: Any) -> str:
     """Return how many indices below ``size`` fulfil a condition."""
     count = to.cell(INT64)
     to.set(count, INT64, "0")

@@ -24,7 +24,7 @@ class Entry(NamedTuple):
 
     ``alone`` is None for a call that is not oneDNN's, else whether it is
     single-threaded. ``kernel`` is oneDNN's name of its code, or :data:`GENERATED`.
-    ``native`` is what machine code can call instead.
+    ``native`` is the equivalent function of machine code, if there is one.
     """
 
     alone: bool | None

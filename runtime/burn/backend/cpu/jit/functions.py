@@ -47,8 +47,8 @@ def types_of(function: np.ufunc, args: Any) -> tuple[np.dtype[Any], ...] | None:
         return None
     given = [_BOOL if kind is bool else kind for kind in given]  # NumPy refuses bool
     dtypes: tuple[np.dtype[Any], ...] = function.resolve_dtypes((*given, None))
-    taken = dtypes[: function.nin]
-    return taken if len(set(taken)) == 1 and taken[0] in rule[0] else None
+    types = dtypes[: function.nin]
+    return types if len(set(types)) == 1 and types[0] in rule[0] else None
 
 
 def result_of(name: str, types: tuple[np.dtype[Any], ...]) -> np.dtype[Any]:
@@ -116,7 +116,7 @@ def _binary(of_floats: str, of_integers: str = "") -> Rule:
     return rule
 
 
-def _called(of_floats: str, of_integers: str = "", more: str = "") -> Rule:
+def _intrinsic(of_floats: str, of_integers: str = "", more: str = "") -> Rule:
     def rule(to: InstructionWriter, dtype: np.dtype[Any], args: tuple[str, ...]) -> str:
         is_float, kind = dtype in FLOATS, TYPES[dtype]
         bits = f"f{8 * dtype.itemsize}" if is_float else kind
@@ -286,17 +286,17 @@ _FUNCTIONS: dict[str, tuple[tuple[np.dtype[Any], ...], Rule]] = {
     "subtract": (_NUMBERS, _binary("fsub", "sub")),
     "multiply": (_NUMBERS, _binary("fmul", "mul")),
     "divide": (FLOATS, _binary("fdiv")),
-    "maximum": (_NUMBERS, _called("maximum", "smax")),
-    "minimum": (_NUMBERS, _called("minimum", "smin")),
+    "maximum": (_NUMBERS, _intrinsic("maximum", "smax")),
+    "minimum": (_NUMBERS, _intrinsic("minimum", "smin")),
     "negative": (_NUMBERS, _negative),
-    "absolute": (_NUMBERS, _called("fabs", "abs", ", i1 false")),
+    "absolute": (_NUMBERS, _intrinsic("fabs", "abs", ", i1 false")),
     "square": (_NUMBERS, _square),
     "reciprocal": (FLOATS, _reciprocal),
-    "sqrt": (FLOATS, _called("sqrt")),
-    "floor": (FLOATS, _called("floor")),
-    "ceil": (FLOATS, _called("ceil")),
-    "trunc": (FLOATS, _called("trunc")),
-    "rint": (FLOATS, _called("rint")),
+    "sqrt": (FLOATS, _intrinsic("sqrt")),
+    "floor": (FLOATS, _intrinsic("floor")),
+    "ceil": (FLOATS, _intrinsic("ceil")),
+    "trunc": (FLOATS, _intrinsic("trunc")),
+    "rint": (FLOATS, _intrinsic("rint")),
     "exp": ((_FLOAT32,), _exp),
     EXP_PLUS_ONE: ((_FLOAT32,), _exp_plus_one),
     "tanh": ((_FLOAT32,), _tanh),

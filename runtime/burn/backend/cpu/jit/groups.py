@@ -79,7 +79,7 @@ class Group:
         arrays = dict(self.arrays)
         position = self.start + self.count
         if self.count < CALLS and all(
-            self._takes(call, position, frees) for call in calls
+            self._can_add(call, position, frees) for call in calls
         ):
             self.count += 1
             return True
@@ -96,7 +96,7 @@ class Group:
             if not frees.are(self.arrays[view], position, end)
         ]
 
-    def _takes(self, call: KernelCall, position: int, frees: "Frees") -> bool:
+    def _can_add(self, call: KernelCall, position: int, frees: "Frees") -> bool:
         if not self.count and not self.current:
             self.shape = call.shape
             if 0 in self.shape:
@@ -111,7 +111,7 @@ class Group:
         kind = call.target.dtype
         if value.dtype != kind:
             value = LoopValue(COPY, (value,), (kind,), kind, value.row, value.stage)
-        return self._put(call.target, value, position, frees)
+        return self._store(call.target, value, position, frees)
 
     def _value(
         self, call: KernelCall, position: int, frees: "Frees"
@@ -146,13 +146,13 @@ class Group:
             return None
         if view in self.current:
             return self.current[view][0]
-        if any(self._meet(array, frees, position)):
+        if any(self._overlapping_places(array, frees, position)):
             return None
         self.arrays[view] = array
         new = LoopValue("", (), (), array.dtype, False, 0, view)
         return self._read.setdefault(view, new)
 
-    def _put(
+    def _store(
         self, target: Array, value: LoopValue, position: int, frees: "Frees"
     ) -> bool:
         view = self._place(target, target.shape)
@@ -167,7 +167,7 @@ class Group:
             not view.strides[axis] and self.shape[axis] != 1 for axis in self.axes or ()
         ):
             return False
-        for other in list(self._meet(target, frees, position, view)):
+        for other in list(self._overlapping_places(target, frees, position, view)):
             if not frees.are(self.arrays[other], self.current[other][1], position):
                 return False
             del self.current[other]
@@ -175,7 +175,7 @@ class Group:
         self.current[view] = (value, position)
         return len(self.arrays) <= ARRAYS
 
-    def _meet(
+    def _overlapping_places(
         self, array: Array, frees: "Frees", position: int, but: Place | None = None
     ) -> Iterator[Place]:
         """Yield the places of the group's values that overlap with ``array``."""
@@ -189,20 +189,26 @@ class Group:
                 yield view
 
     def _is_row(self, shape: tuple[int, ...]) -> bool:
-        return self.axes is not None and shape in (self._kept(), self._ones())
+        return self.axes is not None and shape in (
+            self._kept_shape(),
+            self._reduced_shape(),
+        )
 
-    def _kept(self) -> tuple[int, ...]:
+    def _kept_shape(self) -> tuple[int, ...]:
         axes = self.axes or ()
         return tuple(n for a, n in enumerate(self.shape) if a not in axes)
 
-    def _ones(self) -> tuple[int, ...]:
+    def _reduced_shape(self) -> tuple[int, ...]:
         axes = self.axes or ()
         return tuple(1 if a in axes else n for a, n in enumerate(self.shape))
 
     def _place(self, array: Array, shape: tuple[int, ...]) -> Place | None:
         """Return the place of ``array``, broadcast to ``shape``."""
         pairs = list(zip(np.broadcast_to(array, shape).strides, shape, strict=True))
-        if shape not in (self.shape, self._ones()) and shape == self._kept():
+        if (
+            shape not in (self.shape, self._reduced_shape())
+            and shape == self._kept_shape()
+        ):
             for axis in self.axes or ():
                 pairs.insert(axis, (0, 1))
         if len(pairs) != len(self.shape):

@@ -31,17 +31,17 @@ class Place(NamedTuple):
     indices: tuple[Array, ...]
 
 
-def gathered(source: Place, target: Array) -> Kernel | None:
+def gather_kernel(source: Place, target: Array) -> Kernel | None:
     """Return the kernel of reading ``array[indices]``, None if it is NumPy's."""
-    return _indexed("read", source, target)
+    return _index_kernel("read", source, target)
 
 
-def scattered(name: str, target: Place, values: Array) -> Kernel | None:
+def scatter_kernel(name: str, target: Place, values: Array) -> Kernel | None:
     """Return the kernel of ``ufunc.at`` on ``array[indices]``; None for NumPy's."""
-    return _indexed(name, target, values)
+    return _index_kernel(name, target, values)
 
 
-def _indexed(name: str, indexing: Place, other: Array) -> Kernel | None:
+def _index_kernel(name: str, indexing: Place, other: Array) -> Kernel | None:
     array, indices = indexing
     rest = array.shape[len(indices) :]
     if not 0 < len(indices) <= min(MOST, array.ndim) or not is_known(array.dtype):

@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from burn.backend.cpu.jit.batches import native_primitive
-from burn.backend.cpu.jit.calls import Operations, read
+from burn.backend.cpu.jit.calls import Operations, parse_call
 from burn.backend.cpu.jit.entries import GENERATED, Entry, Free, Native
 from burn.backend.cpu.jit.groups import CALLS, Frees, Group
 from burn.backend.cpu.jit.loops import UnwritableError
@@ -20,7 +20,7 @@ from burn.backend.cpu.jit.selection import (
     profitable,
     saved_time,
 )
-from burn.backend.cpu.jit.source import Kernel, written
+from burn.backend.cpu.jit.source import Kernel, group_kernel
 from burn.ops.support import Array
 
 
@@ -51,7 +51,7 @@ class Finders(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """What a call can be replaced by: operations of a loop, a kernel, or itself."""
+    """A call with its possible replacements: operations of a loop, or a kernel."""
 
     operations: Operations | None = None
     single: Single | None = None
@@ -67,18 +67,18 @@ class _Call(NamedTuple):
         return None if self.native is None else 0.0
 
 
-def joined(
+def with_kernels(
     entries: list[Entry], frees: list[Free], policy: KernelPolicy, finders: Finders
 ) -> tuple[list[Entry], list[Any]]:
     """Return the calls, with those of NumPy replaced by generated kernels.
 
     The second result must live as long as the calls.
     """
-    calls = [_read(entry, finders) for entry in entries]
+    calls = [_classify(entry, finders) for entry in entries]
     if policy is KernelPolicy.PROFITABLE and not can_pay(call.time for call in calls):
         return entries, []
     dead = Frees(frees)
-    pairs = dict(_pairs(entries, dead, finders))
+    pairs = dict(_fused_pairs(entries, dead, finders))
     chosen = _candidates(calls, dead, pairs)
     chosen = beside_others(chosen, [call.native is not None for call in calls])
     if policy is KernelPolicy.PROFITABLE:
@@ -106,14 +106,14 @@ def joined(
     return results + entries[position:], owned
 
 
-def _read(entry: Entry, finders: Finders) -> _Call:
+def _classify(entry: Entry, finders: Finders) -> _Call:
     if entry.alone is not None:
         return _Call(native=native_primitive(entry.call))
-    operations = read(entry.call)
+    operations = parse_call(entry.call)
     return _Call(operations, None if operations else finders.single(entry.call))
 
 
-def _pairs(
+def _fused_pairs(
     entries: list[Entry], frees: Frees, finders: Finders
 ) -> Iterator[tuple[int, Single]]:
     """Yield the positions of calls that are one kernel with the next call."""
@@ -127,7 +127,7 @@ def _pairs(
 
 
 def _guarded(kernel: Callable[[], Any], calls: list[Callable[[], Any]]) -> None:
-    """Run a kernel, and the calls it stands for if it fails."""
+    """Run a kernel, and the calls that it replaces if it fails."""
     if kernel():
         for call in calls:
             call()
@@ -147,7 +147,7 @@ def _candidates(
             candidates.append(Candidate(position, end, single.kernel, saved))
             position = end
             continue
-        group, reads = _grown(calls, position, frees)
+        group, reads = _longest_group(calls, position, frees)
         kernel = _kernel(group, reads, frees) if reads else None
         if kernel is None:
             position += 1
@@ -160,7 +160,7 @@ def _candidates(
     return candidates
 
 
-def _grown(
+def _longest_group(
     calls: list[_Call], start: int, frees: Frees
 ) -> tuple[Group, list[Operations]]:
     """Return the longest group from ``start``, and the operations of its calls."""
@@ -183,7 +183,7 @@ def _kernel(
             if not all(group.take(one, frees) for one in reads[:count]):
                 continue
         try:
-            return count, written(group, group.stores(frees))
+            return count, group_kernel(group, group.stores(frees))
         except UnwritableError:
             continue
     return None

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from burn.backend.cpu.jit.groups import Group, Place, Store
 
-# Of more elements a sum over axes that are not the innermost is left to NumPy, which
-# adds whole rows.
+# With more elements NumPy computes sums over axes that are not innermost, since it adds
+# whole rows.
 _STRIDED = 2_048
 
 
@@ -50,18 +50,18 @@ def axes_of(
         return axes_
 
     written = [store.place for store in stores]
-    leads = sorted([*written, *places], key=_spread, reverse=True)
-    kept = axes([a for a in every if a not in reduced], leads[:1])
+    leads = sorted([*written, *places], key=_total_stride, reverse=True)
+    outer = axes([a for a in every if a not in reduced], leads[:1])
     inner = axes(list(reduced), leads[:1])
     if inner and prod(group.shape) > _STRIDED:
         steps = [abs(leads[0].strides[a]) for a in every if a not in reduced]
         if 0 < min(filter(None, steps), default=0) < abs(inner[-1].strides[leads[0]]):
-            raise UnwritableError("what is reduced is not side by side")
-    if group.axes is None and kept:
-        inner = [kept.pop()]
-    return kept, inner or [Axis(1, {})]
+            raise UnwritableError("the reduced elements are not contiguous")
+    if group.axes is None and outer:
+        inner = [outer.pop()]
+    return outer, inner or [Axis(1, {})]
 
 
-def _spread(view: Place) -> tuple[int, int]:
+def _total_stride(view: Place) -> tuple[int, int]:
     """Return the number of nonzero strides, and the sum of their magnitudes."""
     return sum(map(bool, view.strides)), sum(map(abs, view.strides))

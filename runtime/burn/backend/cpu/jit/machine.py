@@ -19,7 +19,7 @@ REVISION = 2
 #: The functions of a source: all of its work, the part of one thread of OpenMP, and a
 #: range of parts, which not all have.
 NAMES = ("whole", "shared", "between")
-#: The extra that installs what this needs.
+#: The extra that installs LLVM.
 EXTRA = "burn-runtime[jit]"
 
 
@@ -32,7 +32,7 @@ class Code(NamedTuple):
 
 
 class NativeCall(NamedTuple):
-    """A call that returns a status, its sole function if any, and what it refers to."""
+    """A call that returns a status, its only function if any, and owned objects."""
 
     call: Callable[[], Any]
     native: Native | None
@@ -161,7 +161,7 @@ def machine() -> Machine:
 
 
 def _plain_function(address: int) -> Callable[[int], int]:
-    # It takes less time than to give Python's lock away.
+    # The call takes less time than releasing the GIL.
     return PYFUNCTYPE(c_int, c_void_p)(address)
 
 

@@ -8,7 +8,7 @@ from enum import Enum, auto
 from functools import cache
 
 #: The bytes of dead values that are held back for kernels at most, and those that
-#: kernels of small plans may hold if they are not asked for.
+#: kernels of small plans may hold if ``generated`` is None.
 MOST_HELD, LEAST_HELD = 64 << 20, 1 << 19
 #: The first version of llvmlite with LLVM's new pass builder.
 _OLDEST = (0, 45)

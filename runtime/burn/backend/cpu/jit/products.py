@@ -14,7 +14,7 @@ from burn.ops.support import Array
 MOST = 1 << 13
 
 
-def multiplied(x: Array, y: Array, target: Array) -> Kernel | None:
+def matmul_kernel(x: Array, y: Array, target: Array) -> Kernel | None:
     """Return the kernel of ``np.matmul(x, y, out=target)``, None if it is NumPy's."""
     arrays = (x, y, target)
     if any(each.dtype != x.dtype for each in arrays) or x.dtype not in FLOATS:

@@ -11,7 +11,7 @@ from burn.backend.cpu.jit.source import Kernel
 from burn.ops.support import Array
 
 
-def sampled(
+def gather_sum_kernel(
     x: Array, index: Array, weight: Array | None, target: Array
 ) -> Kernel | None:
     """Return the kernel of ``gather_sum``, None if it is NumPy's."""

@@ -11,7 +11,7 @@ from burn.backend.cpu.jit.source import Kernel
 from burn.ops.support import Array
 
 
-def nonzero(x: Array, target: Array) -> Kernel | None:
+def nonzero_kernel(x: Array, target: Array) -> Kernel | None:
     """Return the kernel of ``np.nonzero`` as an array [rank, count]; None for NumPy's.
 
     It fails if there are more or fewer than in ``target``.
@@ -40,14 +40,14 @@ def _nonzero_source(dtype: np.dtype[Any], rank: int) -> str:
         compare, zero = ("fcmp une", "0.0") if dtype in FLOATS else ("icmp ne", "0")
         is_nonzero = to.do(f"{compare} {stored(dtype)} {value}, {zero}")
         before = to.get(total, INT64)
-        # Written in any case, and over again if the element is zero.
+        # Always written, and overwritten by the next element if this one is zero.
         position = to.do(f"call i64 @llvm.umin.i64(i64 {before}, i64 {limit})")
         is_full = to.do(f"icmp uge i64 {before}, {most}")
         for axis, loop in enumerate(loops):
             row = to.do(f"mul i64 {most}, {axis}")
             pointer = to.at(target, (to.do(f"add i64 {row}, {position}"), "8"))
-            kept = to.load(INT64, pointer)
-            value = to.do(f"select i1 {is_full}, i64 {kept}, i64 {loop}")
+            previous = to.load(INT64, pointer)
+            value = to.do(f"select i1 {is_full}, i64 {previous}, i64 {loop}")
             to.store(INT64, value, pointer)
         step = to.do(f"zext i1 {is_nonzero} to i64")
         to.set(total, INT64, to.do(f"add i64 {before}, {step}"))
@@ -56,12 +56,12 @@ def _nonzero_source(dtype: np.dtype[Any], rank: int) -> str:
     return to.text()
 
 
-def extreme(name: str, x: Array, axis: int, target: Array) -> Kernel | None:
+def extreme_kernel(name: str, x: Array, axis: int, target: Array) -> Kernel | None:
     """Return the kernel of ``argmax`` or ``argmin`` along an axis; None for NumPy's."""
     axis %= max(x.ndim, 1)
     if x.dtype not in (*FLOATS, INT32, INT64) or not x.size or x.ndim > 6:
         return None
-    kept = x.shape[:axis] + x.shape[axis + 1 :]
+    others = x.shape[:axis] + x.shape[axis + 1 :]
     if (
         target.dtype != INT64
         or not x.flags.aligned
@@ -71,10 +71,10 @@ def extreme(name: str, x: Array, axis: int, target: Array) -> Kernel | None:
     moved = np.moveaxis(x, axis, -1)
     if target.ndim == x.ndim:
         target = np.moveaxis(target, axis, -1)[..., 0]
-    if target.shape != kept:
+    if target.shape != others:
         return None
     numbers = (*moved.shape, *moved.strides, *target.strides)
-    text = _extreme_source(name, x.dtype, len(kept))
+    text = _extreme_source(name, x.dtype, len(others))
     return kernel_of(text, numbers, x.size * 3, [moved, target])
 
 

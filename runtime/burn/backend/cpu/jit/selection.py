@@ -57,18 +57,17 @@ def can_pay(times: Iterable[float | None]) -> bool:
 def saved_time(time: float, kernel: Kernel) -> float:
     """Return an estimate of the nanoseconds that ``kernel`` saves in each run.
 
-    ``time`` is that of what it replaces.
+    ``time`` is that of the replaced calls.
     """
     return time - (_KERNEL_CALL + _KERNEL_ELEMENT * kernel.work)
 
 
 def beside_others(candidates: list[Candidate], native: list[bool]) -> list[Candidate]:
-    """Return the candidates with what they save if consecutive ones are one call.
+    """Return the candidates with their savings if consecutive ones are one call.
 
-    ``native`` tells which calls are machine code anyway. A kernel between two others is
-    not a call of its own, and makes one of theirs unnecessary. One function without
-    neighbors, or one reduction of many elements, gains nothing but the help of other
-    threads, and is left out.
+    ``native`` marks the calls that are machine code anyway. A kernel between two others
+    joins both calls to one. A single function without neighbors, or a reduction of many
+    elements, only gains by multithreading and is left out.
     """
     are_native = list(native)
     for each in candidates:

@@ -26,10 +26,10 @@ from burn.backend.cpu.jit.groups import Group, LoopValue, Place, Store, overlap
 from burn.backend.cpu.jit.loops import Axis, UnwritableError, axes_of
 from burn.backend.cpu.jit.writer import ENTRIES, LlvmWriter
 
-#: So many floats are summed in single precision before the sum goes to a double.
+#: The number of floats that are summed in float32 before the sum is added to a float64.
 BLOCK = 4_096
 _DOUBLE = np.dtype(np.float64)
-# An innermost loop of so many elements is worth being a vector.
+# An innermost loop of at least this many elements is vectorized.
 _SHORT = 4
 
 
@@ -44,15 +44,16 @@ class Kernel(NamedTuple):
     work: int
     #: The maximum number of parallel parts.
     parts: int
-    #: Whether its status tells to call NumPy's functions instead.
+    #: Whether it returns a status: if that is not 0, NumPy's functions are called
+    #: instead.
     may_fail: bool = False
-    #: What must live as long as it is called.
+    #: Objects that must live as long as the kernel is called.
     owned: tuple[Any, ...] = ()
     #: Whether it adds or compares the elements of an axis.
     reduces: bool = False
 
 
-def written(group: Group, stores: list[Store]) -> Kernel:
+def group_kernel(group: Group, stores: list[Store]) -> Kernel:
     """Return the function that computes a group.
 
     Raises:
@@ -74,7 +75,7 @@ class _Source(LlvmWriter):
         self._row: dict[LoopValue, str] = {}
         self._loop: dict[LoopValue, str] = {}
         self._stage: int | None = None
-        values = list(_reached(store.value for store in stores))
+        values = list(_dependencies(store.value for store in stores))
         self.values = values
         views = [v.place for v in values if v.place] + [s.place for s in stores]
         self.kept, self.inner = axes_of(group, list(dict.fromkeys(views)), stores)
@@ -128,8 +129,10 @@ class _Source(LlvmWriter):
 
     def _pass(self, stage: int, roots: list[LoopValue], full: list[Store]) -> None:
         """Emit a pass over the reduced elements."""
-        self._needed_first([*(v.operands[0] for v in roots), *(s.value for s in full)])
-        totals = [self._started(root, _wide(root)) for root in roots]
+        self._emit_invariants(
+            [*(v.operands[0] for v in roots), *(s.value for s in full)]
+        )
+        totals = [self._started(root, _accumulator_dtype(root)) for root in roots]
         *outer, innermost = self.inner
         self._stage, self._loop = stage, {}
         with self._loops(outer), self._blocks(innermost if roots else None) as bounds:
@@ -137,19 +140,24 @@ class _Source(LlvmWriter):
             with self._loop_over(innermost, *bounds, vector=True):
                 self._loop = {}
                 for root, cell in zip(roots, partial, strict=True):
-                    value = self._taken(root.operands[0], root.types[0])
+                    value = self._emit_operand(root.operands[0], root.types[0])
                     self.accumulate(root.name, cell, root.dtype, value)
                 names = [self._loop_value(store.value) for store in full]
                 for store, name in zip(full, names, strict=True):
                     self._write(store.place, name)
             for root, cell, total in zip(roots, partial, totals, strict=True):
                 part = converted(
-                    self, self.get(cell, root.dtype), root.dtype, _wide(root)
+                    self,
+                    self.get(cell, root.dtype),
+                    root.dtype,
+                    _accumulator_dtype(root),
                 )
-                self.accumulate(root.name, total, _wide(root), part, exact=True)
+                self.accumulate(
+                    root.name, total, _accumulator_dtype(root), part, exact=True
+                )
         self._stage = None
         for root, cell in zip(roots, totals, strict=True):
-            wide = _wide(root)
+            wide = _accumulator_dtype(root)
             self._row[root] = converted(self, self.get(cell, wide), wide, root.dtype)
 
     def _started(self, root: LoopValue, dtype: np.dtype[Any]) -> str:
@@ -160,7 +168,7 @@ class _Source(LlvmWriter):
 
     # Values.
 
-    def _needed_first(self, roots: list[Any]) -> None:
+    def _emit_invariants(self, roots: list[Any]) -> None:
         """Emit the loop-invariant values of a pass."""
         waiting, seen = list(roots), set()
         while waiting:
@@ -175,22 +183,22 @@ class _Source(LlvmWriter):
 
     def _row_value(self, value: LoopValue) -> str:
         if value not in self._row:
-            self._row[value] = self._made(value)
+            self._row[value] = self._emit_value(value)
         return self._row[value]
 
     def _loop_value(self, value: LoopValue) -> str:
         if value.row:
             return self._row_value(value)
         if value not in self._loop:
-            self._loop[value] = self._made(value)
+            self._loop[value] = self._emit_value(value)
         return self._loop[value]
 
-    def _made(self, value: LoopValue) -> str:
+    def _emit_value(self, value: LoopValue) -> str:
         if value.place is not None:
             return self._load(value.place)
         value = _plus_one(value)
         args = [
-            self._taken(operand, dtype)
+            self._emit_operand(operand, dtype)
             for operand, dtype in zip(value.operands, value.types, strict=True)
         ]
         self.work += cost_of(value.name)
@@ -201,7 +209,7 @@ class _Source(LlvmWriter):
             return self.do(f"select i1 {args[0]}, {kind} {args[1]}, {kind} {args[2]}")
         return write(value.name, self, value.types[0], tuple(args))
 
-    def _taken(self, operand: Any, dtype: np.dtype[Any]) -> str:
+    def _emit_operand(self, operand: Any, dtype: np.dtype[Any]) -> str:
         """Return an operand converted to ``dtype``."""
         if not isinstance(operand, LoopValue):
             return constant(operand, dtype)
@@ -252,9 +260,11 @@ class _Source(LlvmWriter):
             yield
 
     def _bounds(self, axis: Axis) -> tuple[str, str]:
-        return ("%low", "%high") if axis is self.shared else ("0", self._end(axis))
+        return (
+            ("%low", "%high") if axis is self.shared else ("0", self._trip_count(axis))
+        )
 
-    def _end(self, axis: Axis) -> str:
+    def _trip_count(self, axis: Axis) -> str:
         """Return the trip count of an axis; large counts are runtime values."""
         if axis.extent <= BLOCK:
             return str(axis.extent)
@@ -330,12 +340,12 @@ def _plus_one(value: LoopValue) -> LoopValue:
     return value
 
 
-def _wide(root: LoopValue) -> np.dtype[Any]:
+def _accumulator_dtype(root: LoopValue) -> np.dtype[Any]:
     """Return the dtype in which partial reductions are combined."""
     return _DOUBLE if root.name == "add" and root.dtype in FLOATS else root.dtype
 
 
-def _reached(roots: Any) -> Iterator[LoopValue]:
+def _dependencies(roots: Any) -> Iterator[LoopValue]:
     """Yield all values that roots depend on, once each, operands first."""
     seen: set[LoopValue] = set()
     waiting = [(root, False) for root in roots][::-1]

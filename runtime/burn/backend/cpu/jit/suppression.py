@@ -35,7 +35,7 @@ def generated_kernel(primitive: Primitive[..., Any], args: list[Any]) -> Any:
     return partial(suppress, _select_rows)
 
 
-def suppressed(
+def suppression_kernel(
     target: Array,
     boxes: Array,
     scores: Array,

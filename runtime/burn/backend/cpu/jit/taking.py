@@ -7,29 +7,33 @@ from typing import Any
 import numpy as np
 
 from burn.backend.cpu.jit.functions import is_known
-from burn.backend.cpu.jit.indexed import INDICES, Place, gathered, wrapped
+from burn.backend.cpu.jit.indexed import INDICES, Place, gather_kernel, wrapped
 from burn.backend.cpu.jit.native import INT64, FunctionWriter, kernel_of, stored
 from burn.backend.cpu.jit.source import Kernel
 from burn.ops.support import Array
 
 
-def taken(source: Array, indices: Array, axis: int, target: Array) -> Kernel | None:
+def take_kernel(
+    source: Array, indices: Array, axis: int, target: Array
+) -> Kernel | None:
     """Return the kernel of ``source.take(indices, axis, target)``; None for NumPy's."""
     axis %= source.ndim
     rows, size = prod(source.shape[:axis]), prod(source.shape[axis + 1 :])
     is_supported = is_known(source.dtype) and indices.dtype in INDICES
     if is_supported and source.size and target.size and source.dtype == target.dtype:
         views = [
-            _viewed(source, (rows, source.shape[axis], size)),
-            _viewed(target, (rows, indices.size, size)),
-            _viewed(indices, (indices.size,)),
+            _try_view(source, (rows, source.shape[axis], size)),
+            _try_view(target, (rows, indices.size, size)),
+            _try_view(indices, (indices.size,)),
         ]
         if all(view is not None and view.flags.aligned for view in views):
-            return _in_rows(*views)
-    return gathered(Place(source, (*_places(source, indices, axis), indices)), target)
+            return _row_kernel(*views)
+    return gather_kernel(
+        Place(source, (*_places(source, indices, axis), indices)), target
+    )
 
 
-def _viewed(array: Array, shape: tuple[int, ...]) -> Array | None:
+def _try_view(array: Array, shape: tuple[int, ...]) -> Array | None:
     """Return ``array`` in another shape, None if that is no view."""
     view = array.reshape(shape)
     return view if np.may_share_memory(view, array) else None
@@ -46,7 +50,7 @@ def _places(source: Array, indices: Array, axis: int) -> list[Array]:
     return places
 
 
-def _in_rows(source: Array, target: Array, indices: Array) -> Kernel:
+def _row_kernel(source: Array, target: Array, indices: Array) -> Kernel:
     """Return the kernel for [rows, extent, size] and [rows, indices, size]."""
     size, item = source.shape[2], source.itemsize
     is_dense = size > 1 and source.strides[2] == target.strides[2] == item

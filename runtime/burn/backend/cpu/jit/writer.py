@@ -81,8 +81,8 @@ class LlvmWriter:
         self._block = f"x{number}"
 
 
-#: The functions that are called. ``loads`` read what ``@part`` is ``given``, and the
-#: number of parts, from the data.
+#: The functions of a kernel. ``loads`` read the arguments ``given`` to ``@part``, and
+#: the number of parts, from the data.
 ENTRIES = """\
 define i32 @whole(ptr %data) {{
 {loads}

@@ -21,7 +21,7 @@ from burn.backend.cuda.graphs.state import State
 from burn.backend.cuda.libraries import CaptureMemory, capturing
 from burn.box import Box, changes
 from burn.plan.executable import Executable, Plan
-from burn.plan.plan_ir import Step, boxes_read, written
+from burn.plan.plan_ir import Step, boxes_read, boxes_written
 from burn.plan.pytree import mapped
 from burn.plan.replay import Replay
 from burn.tensor import Tensor, innermost
@@ -40,8 +40,8 @@ _MOST = 1e-3
 #: The share of boxes that may be set to something further away: optimizers divide
 #: gradients by their size, so that those that are nothing but rounding become steps.
 _FEW = 0.05
-#: How often a new graph is launched and checked: what depends on which kernel ends
-#: first is right now and then.
+#: How often a new graph is launched and checked: results that depend on which kernel
+#: ends first are correct in some launches.
 _CHECKS = 4
 
 
@@ -57,7 +57,7 @@ class GraphReplay(Executable):
 
     def __init__(self, plan: Plan, device: "Cuda") -> None:
         self._replay, self._device, self._plan = Replay(plan, device), device, plan
-        state = set(written(plan.root))
+        state = set(boxes_written(plan.root))
         self._boxes = [box for box in boxes_read(plan.root) if box not in state]
         #: Boxes that were set between runs, and those of them that are copied.
         self._changed = self._varying = frozenset[Box]()
@@ -185,7 +185,8 @@ class Captured:
             constants, expected = self._first_run(program, stream, trial)
             with capturing(self._memory):
                 self._graph = self._recorded(program, stream, constants)
-        # From another pool: what is free there is scratch memory of the graph.
+        # From another pool, since free memory of this one is scratch memory of the
+        # graph.
         self._state.set_outputs(self._separate)
         cupy.cuda.get_current_stream().synchronize()
         self.kernels = check_nodes(self._graph)
@@ -241,8 +242,8 @@ class Captured:
                 self._memory.recorded((*self._inputs, *state.values())),
             ):
                 values = {**constants, **state}
-                self._result, written = program.run(self._inputs, values)
-                self._separate = self._state.separate_values(written)
+                self._result, new_values = program.run(self._inputs, values)
+                self._separate = self._state.separate_values(new_values)
             (graph,) = graphs
             if self._memory.separates or wait_for_ends(graph, None, starts_early):
                 return graph
@@ -254,18 +255,20 @@ class Captured:
         Raises:
             GraphError: the results differ.
         """
-        result, written = expected
+        result, new_values = expected
         for ours, theirs in zip(_arrays(self._result), _arrays(result), strict=True):
             error = difference(ours, theirs)
             if not error <= _MOST:
                 raise GraphError(f"the graph differs from its kernels by {error:.1e}")
-        pairs = zip(self._separate, written, strict=True)
+        pairs = zip(self._separate, new_values, strict=True)
         far = sum(_are_apart(*pair) for pair in pairs)
-        if far > len(written) * _FEW:
-            raise GraphError(f"{far} of {len(written)} boxes differ from its kernels")
+        if far > len(new_values) * _FEW:
+            raise GraphError(
+                f"{far} of {len(new_values)} boxes differ from its kernels"
+            )
 
     def __del__(self) -> None:
-        """Give the memory back: pools of CuPy that are deleted keep what is free."""
+        """Release the memory: CuPy's pools do not release free blocks when deleted."""
         with suppress(RuntimeError, AttributeError, TypeError):  # at the end of Python
             for name in ("_graph", "_result", "_separate", "_state", "_inputs"):
                 vars(self).pop(name, None)
@@ -296,16 +299,16 @@ class Captured:
             for target, array in zip(self._inputs, inputs, strict=True):
                 target[...] = array
             self._graph.launch(stream)
-            result = mapped(self._copied, self._result)
+            result = mapped(self._copy_leaf, self._result)
             state.commit(stream)
         return result
 
-    def _copied(self, leaf: Any) -> Any:
+    def _copy_leaf(self, leaf: Any) -> Any:
         """Return ``leaf`` with a copy of its array if that is on the device."""
         if type(leaf) is not Tensor:
             return leaf
         if type(leaf.data) is Tensor:
-            return Tensor(self._copied(leaf.data), leaf.backend)
+            return Tensor(self._copy_leaf(leaf.data), leaf.backend)
         if leaf.backend is not self._device:
             return leaf
         return Tensor(leaf.data.copy(order="K"), leaf.backend)

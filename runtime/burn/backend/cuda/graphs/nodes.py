@@ -52,7 +52,9 @@ def capturing_graph(stream: Any) -> Iterator[list[CudaGraph]]:
         graphs.append(CudaGraph(runtime.streamEndCapture(stream.ptr)))
     finally:
         if not graphs:
-            with suppress(RuntimeError):  # what was not allowed has ended it already
+            with suppress(
+                RuntimeError
+            ):  # a forbidden call has ended the capture already
                 stream.end_capture()
 
 
@@ -79,11 +81,11 @@ def check_nodes(graph: CudaGraph) -> int:
     """
     runtime = bindings()
     handle = runtime.cudaGraph_t(graph.handle)
-    _, _, count = _checked(runtime.cudaGraphGetNodes(handle))
-    _, nodes, _ = _checked(runtime.cudaGraphGetNodes(handle, count))
+    _, _, count = _check_status(runtime.cudaGraphGetNodes(handle))
+    _, nodes, _ = _check_status(runtime.cudaGraphGetNodes(handle, count))
     kernels = 0
     for node in nodes:
-        kind = int(_checked(runtime.cudaGraphNodeGetType(node))[1])
+        kind = int(_check_status(runtime.cudaGraphNodeGetType(node))[1])
         kernels += kind == _KERNEL
         if kind == _COPY:
             _check_copy(runtime, node)
@@ -93,12 +95,14 @@ def check_nodes(graph: CudaGraph) -> int:
 
 
 def _check_copy(runtime: Any, node: Any) -> None:
-    _, copy = _checked(runtime.cudaGraphMemcpyNodeGetParams(node))
+    _, copy = _check_status(runtime.cudaGraphMemcpyNodeGetParams(node))
     if int(copy.kind) == _FROM_DEVICE_TO_DEVICE:
         return
     if int(copy.kind) == _BY_ADDRESS:
         ends = (copy.srcPtr.ptr, copy.dstPtr.ptr)
-        kinds = [_checked(runtime.cudaPointerGetAttributes(end))[1] for end in ends]
+        kinds = [
+            _check_status(runtime.cudaPointerGetAttributes(end))[1] for end in ends
+        ]
         if all(int(attributes.type) in _ON_DEVICE for attributes in kinds):
             return
     raise RuntimeError("a kernel copies between the host and the device")
@@ -127,7 +131,7 @@ def wait_for_ends(
         return False
     # It is not documented whether edges can be counted without a buffer for their data.
     most = _EDGES if int(answer[0]) else answer[-1]
-    _, sources, targets, kinds, count = _checked(get(handle, most))
+    _, sources, targets, kinds, count = _check_status(get(handle, most))
     edges = list(zip(sources, targets, kinds, strict=True))[:count]
     early = [edge for edge in edges if int(edge[2].type)]
     if may_start is not None:
@@ -135,9 +139,9 @@ def wait_for_ends(
     if not early:
         return True
     ends = [list(part) for part in zip(*early, strict=True)]
-    _checked(remove(handle, *ends, len(early)))
+    _check_status(remove(handle, *ends, len(early)))
     plain = [runtime.cudaGraphEdgeData() for _ in early]
-    _checked(add(handle, *ends[:2], plain, len(early)))
+    _check_status(add(handle, *ends[:2], plain, len(early)))
     return True
 
 
@@ -149,7 +153,7 @@ def starts_early(node: Any) -> bool:
     return not int(answer[0]) and int(answer[1].func) in EARLY
 
 
-def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
+def _check_status(answer: tuple[Any, ...]) -> tuple[Any, ...]:
     if int(answer[0]):
         raise RuntimeError(f"its nodes cannot be read: {answer[0]}")
     return answer

@@ -26,7 +26,7 @@ from burn.plan.passes.constants import hoist_constants
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.elements import Abilities, fuse_elementwise
 from burn.plan.passes.graph import Graph
-from burn.plan.passes.places import last_place
+from burn.plan.passes.places import last_slot
 from burn.plan.plan_ir import Read, Segment, Slot, Step, slots_in
 from burn.plan.replay import Values, arguments, bound_step, constant, fill_result
 from burn.primitive import Primitive
@@ -60,7 +60,7 @@ class Program:
         varying: frozenset[Box] = frozenset(),
     ) -> None:
         self.is_fused = is_fused
-        root = _passed(
+        root = _run_passes(
             replace(plan, root=replace(plan.root, varying=varying)), is_fused
         )
         graph = Graph(root, plan.inputs)
@@ -76,15 +76,15 @@ class Program:
             if box in late:
                 self.slices[box] = late[box].static.get("axis", -2)
         self._result = (root.result, ends)
-        gone, kept = set(map(id, late.values())), set(slots_in([ends]))
-        self._count = last_place(root) + 1
+        gone, results = set(map(id, late.values())), set(slots_in([ends]))
+        self._count = last_slot(root) + 1
         self._constant_calls: list[Callable[[Values], None]] = []
         self._steps: list[tuple[Step, tuple[int, ...]]] = []
         used = set(slots_in(self._result))
         for step, drops in zip(root.steps, root.drops, strict=True):
             if id(step) in gone:
                 continue
-            drops = tuple(slot for slot in drops if slot not in kept)
+            drops = tuple(slot for slot in drops if slot not in results)
             if graph.constant.issuperset(step.outputs):
                 self._constant_calls.append(bound_step(step, (), device))
             elif isinstance(step, Read):
@@ -167,7 +167,7 @@ class Program:
         return values
 
 
-def _passed(plan: Plan, is_fused: bool) -> Segment:
+def _run_passes(plan: Plan, is_fused: bool) -> Segment:
     """Return the steps of ``plan``, fused as far as gradients and options allow."""
     abilities = Abilities(is_printed, PRIMITIVES)
     if not is_fused:

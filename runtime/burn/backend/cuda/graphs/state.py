@@ -77,14 +77,14 @@ class State:
 
     def separate_values(self, written: list[Any]) -> list[Any]:
         """Return the new values in the layout of the old ones, in separate memory."""
-        taken = {t.data.mem.ptr for t in self._targets.values()}
+        addresses = {t.data.mem.ptr for t in self._targets.values()}
         arrays = []
         for box, value in zip(self._program.writes, written, strict=True):
             if box in self._program.slices:
                 arrays.append(tuple(part.data for part in value))
                 continue
             target, array = self._targets[box], value.data
-            if array.strides != target.strides or array.data.mem.ptr in taken:
+            if array.strides != target.strides or array.data.mem.ptr in addresses:
                 array = self._device.cupy.empty_like(target, order="K")
                 array[...] = value.data
             arrays.append(array)
@@ -124,10 +124,10 @@ class State:
             _kernel()((len(self._parts),), (_THREADS,), (self._parts,))
         self.done.record(stream)
         for box in self._program.writes:
-            make = partial(self._copied, self._targets[box])
+            make = partial(self._copy_tensor, self._targets[box])
             self._versions[box] = box.lend(make)
 
-    def _copied(self, target: Any) -> Tensor:
+    def _copy_tensor(self, target: Any) -> Tensor:
         with self.lock, self._device.current():
             stream = self._device.cupy.cuda.get_current_stream()
             stream.wait_event(self.done)

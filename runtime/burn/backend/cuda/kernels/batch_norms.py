@@ -101,7 +101,7 @@ def batch_norm_train(
     epsilon: float = 1e-5,
 ) -> tuple[Array, Array, Array]:
     """Compute :func:`burn.ops.batch_norm_train` in five kernels."""
-    if not _is_ours(x, weight, bias):
+    if not _is_supported(x, weight, bias):
         parts: tuple[Array, Array, Array]
         parts = batch_norm_train_op.kernel(x, weight, bias, epsilon=epsilon)
         return parts
@@ -128,8 +128,8 @@ def batch_norm_grad(
     epsilon: float = 1e-5,
 ) -> tuple[Array, Array, Array]:
     """Compute :func:`burn.ops.batch_norm_grad` in three kernels."""
-    same = grad.dtype == x.dtype and _is_ours(x, mean, var)
-    if not same or not _is_ours(x, weight, None):
+    same = grad.dtype == x.dtype and _is_supported(x, mean, var)
+    if not same or not _is_supported(x, weight, None):
         parts: tuple[Array, Array, Array]
         parts = batch_norm_grad_op.kernel(grad, x, mean, var, weight, epsilon=epsilon)
         return parts
@@ -147,7 +147,7 @@ def batch_norm_grad(
     return out, means[1] * inverse * np.float32(rows), means[0] * np.float32(rows)
 
 
-def _is_ours(x: Array, *others: Array | None) -> bool:
+def _is_supported(x: Array, *others: Array | None) -> bool:
     """Return whether ``x`` has channels, and all operands are float32."""
     if x.dtype != np.float32 or x.ndim < 2 or not 0 < x.size <= _MOST:
         return False

@@ -101,8 +101,8 @@ extern "C" __global__ void __launch_bounds__(256) mean(
     y[((long long)blockIdx.y * gridDim.z + blockIdx.z) * packs + pack] = out;
 }
 """
-#: So many elements a thread adds one after the other, and so many parts of a sum are
-#: added at last.
+#: The number of elements that a thread adds sequentially, and the number of partial
+#: sums that are added at the end.
 _EACH, _PARTS = 16, 256
 
 
@@ -119,7 +119,7 @@ def max_pool(
     """Compute :func:`burn.ops.max_pool` of images in one kernel."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     steps |= {"ceil_mode": ceil_mode}
-    out = _pooled(x, windows(x.shape[2:], kernel_size, **steps), None)
+    out = _pool(x, windows(x.shape[2:], kernel_size, **steps), None)
     if out is None:
         return max_pool_op.kernel(x, kernel_size=kernel_size, **steps)
     return out
@@ -139,14 +139,14 @@ def avg_pool(
     """Compute :func:`burn.ops.avg_pool` of images in one kernel."""
     steps: Any = {"stride": stride, "padding": padding, "dilation": dilation}
     steps |= {"ceil_mode": ceil_mode}
-    out = _pooled(x, windows(x.shape[2:], kernel_size, **steps), count_include_pad)
+    out = _pool(x, windows(x.shape[2:], kernel_size, **steps), count_include_pad)
     if out is None:
         steps |= {"kernel_size": kernel_size}
         return avg_pool_op.kernel(x, count_include_pad=count_include_pad, **steps)
     return out
 
 
-def _pooled(x: Array, wins: Windows, pad_counts: bool | None) -> Array | None:
+def _pool(x: Array, wins: Windows, pad_counts: bool | None) -> Array | None:
     """Return means, or maxima if ``pad_counts`` is None; None if unsupported."""
     if x.dtype not in TYPES or x.ndim != 4 or not is_channels_last(x):
         return None
@@ -206,22 +206,22 @@ def pack_size(channels: int, *arrays: Array) -> int:
 def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Compute :func:`burn.ops.mean` over axes that are not innermost, in one kernel."""
     axes = axes_of(axis, x.ndim)
-    form = _middle(x, axes) if x.dtype in TYPES and x.size else None
+    form = _reduced_extents(x, axes) if x.dtype in TYPES and x.size else None
     if form is None:
         return mean_op.kernel(x, axis, keepdims=keepdims)
     import cupy
 
     order, (outer, count, inner) = form
-    kept = [a for a in order if a not in axes]
-    out = cupy.empty([x.shape[a] for a in kept], x.dtype)
+    others = [a for a in order if a not in axes]
+    out = cupy.empty([x.shape[a] for a in others], x.dtype)
     _mean_of(x, out, outer, count, inner)
-    out = out.transpose(np.argsort(kept).tolist())
+    out = out.transpose(np.argsort(others).tolist())
     if keepdims:
         out = out.reshape([1 if a in axes else n for a, n in enumerate(x.shape)])
     return out
 
 
-def _middle(
+def _reduced_extents(
     x: Array, axes: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, int, int]] | None:
     """Return the axes in memory order; the extents before, in and after ``axes``."""

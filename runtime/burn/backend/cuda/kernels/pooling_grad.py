@@ -86,7 +86,7 @@ def window_argmax(
 ) -> Array:
     """Compute :func:`burn.ops.window_argmax` of images in one kernel."""
     wins = windows(x.shape[2:], kernel_size, **static).trimmed
-    if x.dtype != out.dtype or not _is_ours(x, wins) or not is_channels_last(x):
+    if x.dtype != out.dtype or not _is_supported(x, wins) or not is_channels_last(x):
         choice: Array
         choice = window_argmax_op.kernel(x, out, kernel_size=kernel_size, **static)
         return choice
@@ -111,7 +111,7 @@ def window_scatter(
     """Compute :func:`burn.ops.window_scatter` of images in one kernel."""
     wins = windows(size, kernel_size, **static).trimmed
     bytes_ = choice.dtype == np.uint8 and choice.shape == grad.shape
-    if not bytes_ or not _is_ours(grad, wins) or not prod(size):
+    if not bytes_ or not _is_supported(grad, wins) or not prod(size):
         steps: Any = {"size": size, "kernel_size": kernel_size, **static}
         result: Array = window_scatter_op.kernel(grad, choice, **steps)
         return result
@@ -125,7 +125,7 @@ def window_scatter(
     return out.transpose(0, 3, 1, 2)
 
 
-def _is_ours(x: Array, wins: Windows) -> bool:
+def _is_supported(x: Array, wins: Windows) -> bool:
     """Return whether these are images with windows of at most 256 taps."""
     most = max(x.size, x.shape[0] * x.shape[1] * prod(wins.size) if x.ndim == 4 else 0)
     is_image = x.ndim == 4 and x.dtype in TYPES and 0 < most <= _MOST

@@ -340,7 +340,7 @@ def layer_norm(
     epsilon: float = 1e-5,
 ) -> Array:
     """Compute :func:`burn.ops.layer_norm` over the last axes in one kernel."""
-    out = _normalized(x, weight, bias, axis, epsilon, is_centered=True)
+    out = _normalize(x, weight, bias, axis, epsilon, is_centered=True)
     if out is None:
         return layer_norm_op.kernel(x, weight, bias, axis=axis, epsilon=epsilon)
     return out
@@ -351,7 +351,7 @@ def rms_norm(
     x: Array, weight: Array | None = None, *, axis: Axes = -1, epsilon: float = 1e-5
 ) -> Array:
     """Compute :func:`burn.ops.rms_norm` over the last axes in one kernel."""
-    out = _normalized(x, weight, None, axis, epsilon, is_centered=False)
+    out = _normalize(x, weight, None, axis, epsilon, is_centered=False)
     return (
         rms_norm_op.kernel(x, weight, axis=axis, epsilon=epsilon)
         if out is None
@@ -359,7 +359,7 @@ def rms_norm(
     )
 
 
-def _normalized(
+def _normalize(
     x: Array,
     weight: Array | None,
     bias: Array | None,

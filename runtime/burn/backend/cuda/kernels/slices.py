@@ -52,7 +52,7 @@ def slices_table(slices: list[tuple[Array, Array, Array, int]]) -> tuple[Any, An
     """
     import cupy
 
-    rows, kept = [], []
+    rows, arrays = [], []
     for x, update, start, axis in slices:
         axis %= x.ndim
         if not axis:
@@ -66,8 +66,8 @@ def slices_table(slices: list[tuple[Array, Array, Array, int]]) -> tuple[Any, An
         sizes = (outer, update.shape[axis] * inner, x.shape[axis] * inner, inner, 0)
         for target, source in zip(x, update, strict=True):
             rows.append((target.data.ptr, source.data.ptr, start.data.ptr, *sizes))
-        kept += [x, update, start]
-    return cupy.asarray(np.array(rows, np.int64).reshape(-1, 8)), kept
+        arrays += [x, update, start]
+    return cupy.asarray(np.array(rows, np.int64).reshape(-1, 8)), arrays
 
 
 def write_slices(table: tuple[Any, Any]) -> None:

@@ -24,7 +24,7 @@ _TYPES = {
     np.dtype(np.bool_): "bool",
 }
 _NAN = "__int_as_float(0x7fc00000)"
-#: By aggregate: how a leaf's weight joins the sum, and what it begins with.
+#: The operation that adds a leaf's weight, and the initial value, by aggregate.
 _JOINS = {"min": ("fmin(sum, w)", _NAN), "max": ("fmax(sum, w)", _NAN)}
 _SOURCE = r"""
 extern "C" __global__ void walk(
@@ -103,8 +103,8 @@ def tree_ensemble(
     arrays = tuple(cupy.ascontiguousarray(array) for array in arrays)
     out = cupy.empty((len(x), targets), weights.dtype)
     if out.size:
-        leaves = _walked(arrays, missing)
-        _join(leaves, arrays, out, aggregate)
+        leaves = _walk_trees(arrays, missing)
+        _sum_leaves(leaves, arrays, out, aggregate)
         if not is_recorded() and bool((leaves < 0).any()):
             raise ValueError(CIRCLE)
     if base_values is not None:
@@ -112,7 +112,7 @@ def tree_ensemble(
     return out.astype(leaf_weights.dtype, copy=False)
 
 
-def _walked(arrays: tuple[Array, ...], missing: Array | None) -> Array:
+def _walk_trees(arrays: tuple[Array, ...], missing: Array | None) -> Array:
     """Return each row's leaf in each tree, [rows, trees]; below 0 in a circle."""
     import cupy
 
@@ -128,7 +128,9 @@ def _walked(arrays: tuple[Array, ...], missing: Array | None) -> Array:
     return leaves
 
 
-def _join(leaves: Array, arrays: tuple[Array, ...], out: Array, aggregate: str) -> None:
+def _sum_leaves(
+    leaves: Array, arrays: tuple[Array, ...], out: Array, aggregate: str
+) -> None:
     """Write the aggregated weights of ``leaves`` to ``out``, [rows, targets]."""
     targets, weights = arrays[-2:]
     join = _kernel("join", _types(arrays, None), aggregate)

@@ -58,7 +58,7 @@ def fuse_attention(steps: Steps, graph: Graph) -> Steps:
     matches: dict[int, _Match] = {}
     gone: set[int] = set()
     for step in steps:
-        match = _matched(step, graph) if isinstance(step, Step) else None
+        match = _match_attention(step, graph) if isinstance(step, Step) else None
         if match is not None:
             matches[id(match.last)] = match
             gone.update(map(id, match.steps))
@@ -72,12 +72,12 @@ def fuse_attention(steps: Steps, graph: Graph) -> Steps:
     return result
 
 
-def _matched(step: Step, graph: Graph) -> _Match | None:
+def _match_attention(step: Step, graph: Graph) -> _Match | None:
     """Return the attention whose last product is ``step``, or None."""
     (dtype,) = step.dtypes[:1]
     if step.primitive is not matmul or dtype not in (FLOAT32, graph.dtype):
         return None
-    weights, regrouped = _weights(step, graph)
+    weights, regrouped = _find_softmax(step, graph)
     if weights is None or weights.dtypes != (dtype,) or not _is_softmax(weights):
         return None
     scores = _scores(graph.only_use(weights.args[0]), graph, dtype)
@@ -95,7 +95,7 @@ def _matched(step: Step, graph: Graph) -> _Match | None:
         last, operands = rounding, sources
     elif dtype != graph.dtype:
         return None
-    masks, causal = _simplified(scores.masks)
+    masks, causal = _simplify_masks(scores.masks)
     static = {
         "scale": scores.scale,
         "causal": causal,
@@ -105,7 +105,7 @@ def _matched(step: Step, graph: Graph) -> _Match | None:
     return _Match(last, inside, operands, masks, static)
 
 
-def _weights(step: Step, graph: Graph) -> tuple[Step | None, tuple[Step, ...]]:
+def _find_softmax(step: Step, graph: Graph) -> tuple[Step | None, tuple[Step, ...]]:
     """Return the step that computes a product's weights, and the reshapes around it.
 
     Reshapes of the weights and of the result occur where heads that share keys are rows
@@ -136,7 +136,7 @@ def _scores(step: Step | None, graph: Graph, dtype: Any) -> _Scores | None:
         product = _Scores(query, transposed, (), 1.0, (step,))
         return _with_scaled_query(product, graph, dtype)
     if step.primitive is reshape:
-        return _grouped(step, graph)
+        return _grouped_scores(step, graph)
     if step.primitive is where and len(step.args) == 3:
         mask, value, hidden = step.args
         inner = _scores(graph.only_use(value), graph, dtype)
@@ -146,7 +146,7 @@ def _scores(step: Step | None, graph: Graph, dtype: Any) -> _Scores | None:
             return None
         return inner._replace(masks=(mask,), steps=(step, *inner.steps))
     if step.primitive in (mul, div) and len(step.args) == 2:
-        return _scaled(step, graph)
+        return _scaled_scores(step, graph)
     return _with_addend(step, graph) if step.primitive is add else None
 
 
@@ -174,7 +174,7 @@ def _factor(step: Step) -> tuple[Any, float] | None:
     return value, 1 / number if step.primitive is div else number
 
 
-def _grouped(step: Step, graph: Graph) -> _Scores | None:
+def _grouped_scores(step: Step, graph: Graph) -> _Scores | None:
     """Return the scores of a product whose rows are heads with shared keys, or None."""
     product = graph.only_use(step.args[0])
     if product is None or product.primitive is not matmul:
@@ -186,7 +186,7 @@ def _grouped(step: Step, graph: Graph) -> _Scores | None:
     return _Scores(joined.args[0], product.args[1], (), 1.0, steps, True)
 
 
-def _scaled(step: Step, graph: Graph) -> _Scores | None:
+def _scaled_scores(step: Step, graph: Graph) -> _Scores | None:
     factor = _factor(step)
     if factor is None:
         return None
@@ -271,7 +271,7 @@ def _is_number(value: Any, number: float) -> bool:
     return type(value) in (int, float) and value == number
 
 
-def _simplified(masks: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
+def _simplify_masks(masks: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
     """Return the masks that hide keys, and whether attention is causal instead."""
     if len(masks) != 1 or type(masks[0]) is not Tensor or masks[0].dtype != np.bool_:
         return masks, False
@@ -284,7 +284,7 @@ def _simplified(masks: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
     return masks, False
 
 
-def _summed(masks: tuple[Any, ...], graph: Graph) -> tuple[Any, list[Step]]:
+def _sum_masks(masks: tuple[Any, ...], graph: Graph) -> tuple[Any, list[Step]]:
     """Return the sum of the masks, None without any, and the steps to compute it."""
     if not masks:
         return None, []
@@ -322,7 +322,7 @@ def _attention(match: _Match, graph: Graph) -> list[Step]:
             key = maker.args[0]
         else:
             key = swapped(transposed)
-    mask, sums = _summed(match.masks, graph)
+    mask, sums = _sum_masks(match.masks, graph)
     args = (plain(query), key, plain(value), mask)
     step = replace(
         match.last, primitive=scaled_attention, args=args, static=match.static

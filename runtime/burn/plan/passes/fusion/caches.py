@@ -16,7 +16,7 @@ from burn.plan.plan_ir import Read, Slot, Step
 _WHOLE = slice(None)
 
 
-class _Joint(NamedTuple):
+class _Concatenation(NamedTuple):
     """The concatenation of a cache and a new entry."""
 
     past: Any
@@ -24,7 +24,7 @@ class _Joint(NamedTuple):
     length: int
 
 
-class _Turn(NamedTuple):
+class _Rotation(NamedTuple):
     """A rotary embedding: its operand, cosines and sines."""
 
     x: Any
@@ -52,7 +52,7 @@ def fuse_caches(steps: Steps, graph: Graph) -> Steps:
     return new_steps
 
 
-def _joint(value: Any, graph: Graph) -> _Joint | None:
+def _concatenation_of(value: Any, graph: Graph) -> _Concatenation | None:
     """Return the cache and the entry that ``value`` concatenates along the key axis."""
     maker = graph.maker.get(value.place) if type(value) is Slot else None
     if not isinstance(maker, Step) or maker.primitive is not concat:
@@ -61,7 +61,7 @@ def _joint(value: Any, graph: Graph) -> _Joint | None:
     if len(maker.shapes[0]) != 4 or axis % 4 != 2 or len(parts) != 2:
         return None
     shape = graph.known(parts[0])[0]
-    return None if shape is None else _Joint(parts[0], parts[1], shape[2])
+    return None if shape is None else _Concatenation(parts[0], parts[1], shape[2])
 
 
 def _attention(step: Step, graph: Graph) -> Step | None:
@@ -69,7 +69,7 @@ def _attention(step: Step, graph: Graph) -> Step | None:
     if step.primitive is not scaled_attention or step.static.get("causal"):
         return None
     query, key, value, mask = (*step.args, None)[:4]
-    keys, values = _joint(key, graph), _joint(value, graph)
+    keys, values = _concatenation_of(key, graph), _concatenation_of(value, graph)
     if keys is None or values is None or keys.length != values.length:
         return None
     rows, size = step.shapes[0][2:]
@@ -78,12 +78,12 @@ def _attention(step: Step, graph: Graph) -> Step | None:
         return None
     if graph.known(query)[0] is None or graph.known(query)[0][3] != size:  # type: ignore[index]
         return None
-    turns = [_turn(part, graph) for part in (query, keys.new)]
+    turns = [_rotation_of(part, graph) for part in (query, keys.new)]
     angles: tuple[Any, ...] = (None, None)
     query, key = query, keys.new
     if None not in turns and _are_equal(turns[0][1:], turns[1][1:], graph):  # type: ignore[index]
         (query, *angles), (key, *_) = turns  # type: ignore[misc,assignment]
-    args = (query, key, values.new, keys.past, values.past, _narrow(mask, graph))
+    args = (query, key, values.new, keys.past, values.past, _before_cast(mask, graph))
     static = {n: v for n, v in step.static.items() if n != "causal"}
     return replace(
         step,
@@ -96,7 +96,7 @@ def _attention(step: Step, graph: Graph) -> Step | None:
     )
 
 
-def _narrow(mask: Any, graph: Graph) -> Any:
+def _before_cast(mask: Any, graph: Graph) -> Any:
     """Return ``mask`` before its cast to float32."""
     maker = graph.maker.get(mask.place) if type(mask) is Slot else None
     if not isinstance(maker, Step) or maker.primitive is not cast:
@@ -108,25 +108,25 @@ def _entry(step: Step, graph: Graph, keys: dict[int, Any]) -> Step | None:
     """Return a view of the new entry if ``step`` slices exactly it, else None."""
     if step.primitive is not getitem or len(step.args) != 2:
         return None
-    joint = _joint(step.args[0], graph)
+    joint = _concatenation_of(step.args[0], graph)
     if joint is None or step.args[1] != (_WHOLE, _WHOLE, slice(joint.length, None)):
         return None
     new = keys.get(step.args[0].place, joint.new)
     return replace(step, args=(new, (_WHOLE,)))
 
 
-def _turn(value: Any, graph: Graph) -> _Turn | None:
+def _rotation_of(value: Any, graph: Graph) -> _Rotation | None:
     """Return the operands if ``value`` is computed like :func:`rotary_embedding`."""
-    joint = _maker(value, concat, graph)
+    joint = _producer(value, concat, graph)
     if joint is None or (*joint.args, joint.static.get("axis", 0))[1] not in (-1, 3):
         return None
     if len(joint.args[0]) != 2:
         return None
-    left, right = (_without_cast(part, graph) for part in joint.args[0])
-    minus, plus = _maker(left, sub, graph), _maker(right, add, graph)
+    left, right = (_skip_cast(part, graph) for part in joint.args[0])
+    minus, plus = _producer(left, sub, graph), _producer(right, add, graph)
     if minus is None or plus is None:
         return None
-    products = [_maker(a, mul, graph) for a in (*minus.args, *plus.args)]
+    products = [_producer(a, mul, graph) for a in (*minus.args, *plus.args)]
     if None in products:
         return None
     a, b, c, d = (product.args for product in products if product is not None)
@@ -134,23 +134,23 @@ def _turn(value: Any, graph: Graph) -> _Turn | None:
     pairs = zip((first, sin, second, cos), (*c, *d), strict=True)
     if not all(is_same(one, other) for one, other in pairs):
         return None
-    first, second = (_without_cast(part, graph) for part in (first, second))
-    halves = _maker(first, chunk, graph)
+    first, second = (_skip_cast(part, graph) for part in (first, second))
+    halves = _producer(first, chunk, graph)
     if halves is None or type(second) is not Slot:
         return None
     if halves.outputs != (first.place, second.place):
         return None
-    return _Turn(halves.args[0], cos, sin)
+    return _Rotation(halves.args[0], cos, sin)
 
 
-def _maker(value: Any, primitive: Any, graph: Graph) -> Step | None:
+def _producer(value: Any, primitive: Any, graph: Graph) -> Step | None:
     maker = graph.maker.get(value.place) if type(value) is Slot else None
     is_one = isinstance(maker, Step) and maker.primitive is primitive
     return maker if is_one and isinstance(maker, Step) else None
 
 
-def _without_cast(value: Any, graph: Graph) -> Any:
-    maker = _maker(value, cast, graph)
+def _skip_cast(value: Any, graph: Graph) -> Any:
+    maker = _producer(value, cast, graph)
     return value if maker is None else maker.args[0]
 
 
@@ -159,7 +159,7 @@ def _are_equal(one: Any, other: Any, graph: Graph) -> bool:
     for a, b in zip(one, other, strict=True):
         if is_same(a, b):
             continue
-        first, second = _maker(a, unsqueeze, graph), _maker(b, unsqueeze, graph)
+        first, second = _producer(a, unsqueeze, graph), _producer(b, unsqueeze, graph)
         if first is None or second is None or first.args[1:] != second.args[1:]:
             return False
         if not is_same(first.args[0], second.args[0]):

@@ -87,24 +87,28 @@ def _inside(cell: _Cell, graph: Graph) -> set[int]:
 def _cells(step: Step | Read, graph: Graph) -> Iterator[_Cell]:
     """Yield the cells whose output ``step`` computes."""
     for shown in matches(_SHOWN, step, graph):
-        cell = _maker(shown["cell"], graph)
+        cell = _producer(shown["cell"], graph)
         for values in matches(_CELL, cell, graph):
-            yield from _long_short(step, cell, {**shown, **values}, graph)
+            yield from _lstm_cells(step, cell, {**shown, **values}, graph)
     for values in matches(_MIXED, step, graph):
-        for update in matches(_UPDATE, _maker(values["z"], graph), graph):
-            yield from _gated(step, {**values, **update}, graph)
+        for update in matches(_UPDATE, _producer(values["z"], graph), graph):
+            yield from _gru_cells(step, {**values, **update}, graph)
 
 
-def _maker(value: Any, graph: Graph) -> Step | Read | None:
+def _producer(value: Any, graph: Graph) -> Step | Read | None:
     return graph.maker.get(value.place) if type(value) is Slot else None
 
 
-def _long_short(step: Any, cell: Any, values: Values, graph: Graph) -> Iterator[_Cell]:
+def _lstm_cells(step: Any, cell: Any, values: Values, graph: Graph) -> Iterator[_Cell]:
     gates = [values[name] for name in "ifgo"]
-    total = graph.only_use(_cut(gates, step.shapes[0], graph))
+    total = graph.only_use(_source_of_split(gates, step.shapes[0], graph))
     for both in matches(_SUM, total, graph):
         inputs, states = (_linear(both[name], graph) for name in _SUM[1:])
-        if inputs is None or states is None or not _fit(inputs, states, step, graph):
+        if (
+            inputs is None
+            or states is None
+            or not _have_fitting_shapes(inputs, states, step, graph)
+        ):
             continue
         if graph.known(values["c"]) != (step.shapes[0], FLOAT32):
             continue  # the cell state is broadcast
@@ -113,20 +117,27 @@ def _long_short(step: Any, cell: Any, values: Values, graph: Graph) -> Iterator[
         yield _Cell(lstm, order, inputs, first, states, results)
 
 
-def _gated(step: Any, values: Values, graph: Graph) -> Iterator[_Cell]:
+def _gru_cells(step: Any, values: Values, graph: Graph) -> Iterator[_Cell]:
     inputs, states = (
-        _linear(_cut([values[g + end] for g in "rzn"], step.shapes[0], graph), graph)
+        _linear(
+            _source_of_split([values[g + end] for g in "rzn"], step.shapes[0], graph),
+            graph,
+        )
         for end in "xh"
     )
-    if inputs is None or states is None or not _fit(inputs, states, step, graph):
+    if (
+        inputs is None
+        or states is None
+        or not _have_fitting_shapes(inputs, states, step, graph)
+    ):
         return
     if states.x == values["h"] and graph.uses[values["z"].place] == 2:
         yield _Cell(gru, (1, 0, 2), inputs, (states.x,), states, (step,))
 
 
-def _cut(parts: list[Any], shape: tuple[int, ...], graph: Graph) -> Any:
+def _source_of_split(parts: list[Any], shape: tuple[int, ...], graph: Graph) -> Any:
     """Return the operand of the split into ``parts`` [batch, hidden], or None."""
-    cut = _maker(parts[0], graph)
+    cut = _producer(parts[0], graph)
     if not isinstance(cut, Step) or cut.primitive is not split or len(shape) != 2:
         return None
     batch, hidden = shape
@@ -149,7 +160,9 @@ def _linear(value: Any, graph: Graph) -> _Linear | None:
     return operands if all(map(graph.is_constant, operands[1:])) else None
 
 
-def _fit(inputs: _Linear, states: _Linear, step: Step, graph: Graph) -> bool:
+def _have_fitting_shapes(
+    inputs: _Linear, states: _Linear, step: Step, graph: Graph
+) -> bool:
     """Return whether the operands suit a layer: both biases, and states of its width.
 
     All must have the same batch extent: none may be broadcast.
@@ -179,8 +192,8 @@ class _Writer:
         (x, w, bias), (_, r, shift) = cell.inputs, cell.states
         weights = [self._weight(v, cell) for v in (w, r)]
         biases = None if bias is None else self._bias(bias, shift, cell)
-        states = [self._framed(v) for v in cell.first]
-        args = (self._framed(x), *weights, biases, *states)
+        states = [self._add_leading_axis(v) for v in cell.first]
+        args = (self._add_leading_axis(x), *weights, biases, *states)
         size = cell.results[0].shapes[0]
         shapes = ((1, 1, *size), *((1, *size) for _ in states))
         outputs = tuple(self._graph.fresh() for _ in shapes)
@@ -194,35 +207,37 @@ class _Writer:
 
     def _weight(self, value: Slot, cell: _Cell) -> Slot:
         if (value, cell.order) not in self._rearranged:
-            weight = self._framed(self._ordered(value, cell))
+            weight = self._add_leading_axis(self._reorder_gates(value, cell))
             self._rearranged[value, cell.order] = weight
         return self._rearranged[value, cell.order]
 
     def _bias(self, bias: Slot, shift: Slot, cell: _Cell) -> Slot:
         if (bias, shift, cell.order) not in self._rearranged:
-            parts = [self._ordered(v, cell) for v in (bias, shift)]
+            parts = [self._reorder_gates(v, cell) for v in (bias, shift)]
             shape, _ = self._graph.known(bias)
             assert shape is not None
-            packed = self._framed(self._made(concat, (parts,), (2 * shape[0],)))
+            packed = self._add_leading_axis(
+                self._append(concat, (parts,), (2 * shape[0],))
+            )
             self._rearranged[bias, shift, cell.order] = packed
         return self._rearranged[bias, shift, cell.order]
 
-    def _ordered(self, value: Slot, cell: _Cell) -> Slot:
+    def _reorder_gates(self, value: Slot, cell: _Cell) -> Slot:
         """Return the rows of a weight in the gate order of the layer."""
         hidden = cell.results[0].shapes[0][1]
         rows = [np.arange(hidden) + gate * hidden for gate in cell.order]
         index = Tensor(np.concatenate(rows), host())
         shape, _ = self._graph.known(value)
         assert shape is not None
-        return self._made(take, (value, index, 0), shape)
+        return self._append(take, (value, index, 0), shape)
 
-    def _framed(self, value: Slot) -> Slot:
+    def _add_leading_axis(self, value: Slot) -> Slot:
         """Return ``value`` with a leading axis of extent one."""
         shape, _ = self._graph.known(value)
         assert shape is not None
-        return self._made(reshape, (value, (1, *shape)), (1, *shape))
+        return self._append(reshape, (value, (1, *shape)), (1, *shape))
 
-    def _made(
+    def _append(
         self, primitive: Any, args: tuple[Any, ...], shape: tuple[int, ...]
     ) -> Slot:
         self._steps.append(self._graph.new_step(primitive, args, shape))

@@ -38,27 +38,27 @@ class _Links(NamedTuple):
 
 def in_chains(steps: Steps, graph: Graph) -> Steps:
     """Fuse elementwise operations on float32 tensors of one shape, and on scalars."""
-    return replace_steps(replace_pairs(steps, graph, _with_one_before), graph, _large)
+    return replace_steps(replace_pairs(steps, graph, _extend_chain), graph, _one_step)
 
 
-def _with_one_before(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    for links in _ways(step, graph) if _size(step) >= LEAST else ():
+def _extend_chain(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    for links in _possible_links(step, graph) if _size(step) >= LEAST else ():
         before = graph.only_use(links.x)
         if before is None or before.shapes != step.shapes:
             continue
-        for first in _ways(before, graph):
+        for first in _possible_links(before, graph):
             whole = first.then(links)
             if len(whole.chain) <= LINKS and whole.chain[0][1] is not None:
-                return before, [_made(step, whole)]
+                return before, [_chain_step(step, whole)]
     return None
 
 
-def _large(step: Step, graph: Graph) -> list[Step] | None:
+def _one_step(step: Step, graph: Graph) -> list[Step] | None:
     if step.primitive is chained or _size(step) < LEAST_OF_ONE:
         return None
-    for links in _ways(step, graph):
+    for links in _possible_links(step, graph):
         if links.chain[0][1] is not None:
-            return [_made(step, links)]
+            return [_chain_step(step, links)]
     return None
 
 
@@ -66,12 +66,12 @@ def _size(step: Step) -> int:
     return prod(step.shapes[0]) if len(step.shapes) == 1 else 0
 
 
-def _made(step: Step, links: _Links) -> Step:
+def _chain_step(step: Step, links: _Links) -> Step:
     args, static = (links.x, *links.operands), {"chain": links.chain}
     return Step(chained, args, static, step.outputs, step.shapes, step.dtypes)
 
 
-def _ways(step: Step, graph: Graph) -> list[_Links]:
+def _possible_links(step: Step, graph: Graph) -> list[_Links]:
     """Return the chains that a step starts, one for each operand it can start from."""
     if step.dtypes != (FLOAT32,) or not prod(step.shapes[0]):
         return []

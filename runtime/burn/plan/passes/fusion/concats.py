@@ -1,8 +1,8 @@
 """Concatenations that read the operands of other concatenations.
 
-The layers of a dense block concatenate the result of the last concatenation with that
-of the layer. For a device that normalizes and concatenates in one pass over memory, no
-such result is ever written if each reads what the others read.
+Each layer of a dense block (DenseNet) concatenates its result with the previous
+concatenation. A device that normalizes and concatenates in one pass over memory need
+not write these intermediate results if each concatenation reads the original operands.
 """
 
 from collections.abc import Iterator

@@ -5,18 +5,14 @@ from typing import Any
 
 from burn.ops.contraction import contracted
 from burn.ops.matmul import einsum
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_steps
+from burn.plan.passes.graph import FLOAT32, Graph, step_rule
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
 
 
-def lower_einsum(steps: Steps, graph: Graph) -> Steps:
+@step_rule
+def lower_einsum(step: Step, graph: Graph) -> list[Step] | None:
     """Lower each float32 ``einsum`` of one or two operands."""
-    return replace_steps(steps, graph, _as_product)
-
-
-def _as_product(step: Step, graph: Graph) -> list[Step] | None:
-    """Return the steps that replace an ``einsum``, or None."""
     if step.primitive is not einsum or step.dtypes != (FLOAT32,):
         return None
     equation, operands = step.args

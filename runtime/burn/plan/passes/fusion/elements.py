@@ -30,7 +30,7 @@ class Abilities(NamedTuple):
     primitives: frozenset[Primitive[..., Any]] = frozenset()
 
 
-class _Whole(NamedTuple):
+class _FusedExpression(NamedTuple):
     """A fused expression, its operands, and the shape of its result.
 
     ``reads`` counts how often each slot is read.
@@ -45,15 +45,17 @@ class _Whole(NamedTuple):
 def fuse_elementwise(steps: Steps, graph: Graph, abilities: Abilities) -> Steps:
     """Fuse each chain of elementwise operations into one step."""
     fused: list[Step | Read | None] = []
-    wholes: dict[int, tuple[int, _Whole]] = {}
+    wholes: dict[int, tuple[int, _FusedExpression]] = {}
     for step in steps:
-        whole = _whole(step, graph, abilities) if isinstance(step, Step) else None
+        whole = (
+            _expression_of(step, graph, abilities) if isinstance(step, Step) else None
+        )
         if whole is None or not isinstance(step, Step):
             fused.append(step)
             continue
-        while (slot := _next(whole, wholes, graph, abilities)) is not None:
+        while (slot := _absorbable_slot(whole, wholes, graph, abilities)) is not None:
             position, before = wholes.pop(slot)
-            whole, fused[position] = _joined(whole, slot, before), None
+            whole, fused[position] = _absorb(whole, slot, before), None
         wholes[step.outputs[0]] = (len(fused), whole)
         static = {"element": whole.element}
         args = tuple(whole.args)
@@ -61,9 +63,9 @@ def fuse_elementwise(steps: Steps, graph: Graph, abilities: Abilities) -> Steps:
     return [step for step in fused if step is not None]
 
 
-def _next(
-    whole: _Whole,
-    wholes: dict[int, tuple[int, _Whole]],
+def _absorbable_slot(
+    whole: _FusedExpression,
+    wholes: dict[int, tuple[int, _FusedExpression]],
     graph: Graph,
     abilities: Abilities,
 ) -> int | None:
@@ -73,12 +75,14 @@ def _next(
         if before is None or before.shape != whole.shape:
             continue
         is_ours = graph.uses[slot] == whole.reads[slot]
-        if is_ours and _fits(_joined(whole, slot, before), abilities):
+        if is_ours and _is_within_limits(_absorb(whole, slot, before), abilities):
             return slot
     return None
 
 
-def _whole(step: Step, graph: Graph, abilities: Abilities) -> _Whole | None:
+def _expression_of(
+    step: Step, graph: Graph, abilities: Abilities
+) -> _FusedExpression | None:
     """Return the expression that a step computes, or None if it is not fused."""
     if len(step.outputs) != 1 or graph.is_folded(step):
         return None
@@ -93,7 +97,7 @@ def _whole(step: Step, graph: Graph, abilities: Abilities) -> _Whole | None:
         is_array = type(arg) in (Slot, Tensor)
         number = next(numbers) if is_array else 0
         given.append(Operand(number, types[number][1]) if is_array else arg)
-    described = _own(step, given, types, abilities)
+    described = _device_expression(step, given, types, abilities)
     described = described or element_of(
         step.primitive, tuple(given), step.static, types
     )
@@ -102,13 +106,13 @@ def _whole(step: Step, graph: Graph, abilities: Abilities) -> _Whole | None:
     element, shape = described
     form = (step.shapes[0], np.dtype(step.dtypes[0]))
     reads = Counter(slots_in(step.args))
-    whole = _numbered(_Whole(element, arrays, shape, reads))
-    if (shape, element.dtype) != form or not _fits(whole, abilities):
+    whole = _deduplicate_operands(_FusedExpression(element, arrays, shape, reads))
+    if (shape, element.dtype) != form or not _is_within_limits(whole, abilities):
         return None
     return whole
 
 
-def _own(
+def _device_expression(
     step: Step, given: list[Any], forms: list[Any], abilities: Abilities
 ) -> tuple[Element, tuple[int, ...]] | None:
     """Return the expression of a cast, or of a primitive that has a formula."""
@@ -125,60 +129,64 @@ def _own(
     return Element(step.primitive, (dtype,), dtype, (operand,), numbers), shape
 
 
-def _fits(whole: _Whole, abilities: Abilities) -> bool:
+def _is_within_limits(whole: _FusedExpression, abilities: Abilities) -> bool:
     if whole.element.size > FUNCTIONS or len(whole.args) > OPERANDS:
         return False
     return abilities.takes(whole.element)
 
 
-def _joined(whole: _Whole, slot: int, before: _Whole) -> _Whole:
+def _absorb(
+    whole: _FusedExpression, slot: int, before: _FusedExpression
+) -> _FusedExpression:
     """Return ``whole`` with the expression ``before`` substituted for ``slot``."""
     slots = [arg.place if type(arg) is Slot else None for arg in whole.args]
     moved = {n: n + len(whole.args) for n in range(len(before.args))}
-    inner = _moved(before.element, moved)
-    element = _filled(whole.element, slots.index(slot), inner)
+    inner = _renumber(before.element, moved)
+    element = _substitute(whole.element, slots.index(slot), inner)
     args = [*whole.args, *before.args]
-    return _numbered(_Whole(element, args, whole.shape, whole.reads + before.reads))
+    return _deduplicate_operands(
+        _FusedExpression(element, args, whole.shape, whole.reads + before.reads)
+    )
 
 
-def _filled(expression: Any, number: int, inner: Expression) -> Any:
+def _substitute(expression: Any, number: int, inner: Expression) -> Any:
     """Return ``expression`` with ``inner`` substituted for operand ``number``."""
     if isinstance(expression, Operand):
         return inner if expression.number == number else expression
     if not isinstance(expression, Element):
         return expression
-    operands = tuple(_filled(o, number, inner) for o in expression.operands)
+    operands = tuple(_substitute(o, number, inner) for o in expression.operands)
     return replace(expression, operands=operands)
 
 
-def _moved(expression: Any, numbers: dict[int, int]) -> Any:
+def _renumber(expression: Any, numbers: dict[int, int]) -> Any:
     """Return ``expression`` with its operands renumbered."""
     if isinstance(expression, Operand):
         return replace(expression, number=numbers[expression.number])
     if not isinstance(expression, Element):
         return expression
-    operands = tuple(_moved(o, numbers) for o in expression.operands)
+    operands = tuple(_renumber(o, numbers) for o in expression.operands)
     return replace(expression, operands=operands)
 
 
-def _numbered(whole: _Whole) -> _Whole:
+def _deduplicate_operands(whole: _FusedExpression) -> _FusedExpression:
     """Return the expression without duplicate and unused operands."""
-    used = sorted(_used(whole.element))
-    kept: list[Any] = []
+    used = sorted(_operand_numbers(whole.element))
+    operands: list[Any] = []
     numbers = {}
     for number in used:
         arg = whole.args[number]
-        same = [n for n, other in enumerate(kept) if is_same(other, arg)]
-        numbers[number] = same[0] if same else len(kept)
+        same = [n for n, other in enumerate(operands) if is_same(other, arg)]
+        numbers[number] = same[0] if same else len(operands)
         if not same:
-            kept.append(arg)
-    return whole._replace(element=_moved(whole.element, numbers), args=kept)
+            operands.append(arg)
+    return whole._replace(element=_renumber(whole.element, numbers), args=operands)
 
 
-def _used(expression: Expression) -> set[int]:
+def _operand_numbers(expression: Expression) -> set[int]:
     """Return the numbers of the operands in ``expression``."""
     if isinstance(expression, Operand):
         return {expression.number}
     if not isinstance(expression, Element):
         return set()
-    return set().union(*map(_used, expression.operands))
+    return set().union(*map(_operand_numbers, expression.operands))

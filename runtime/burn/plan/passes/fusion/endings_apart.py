@@ -1,6 +1,6 @@
-"""Activations behind layers as steps of their own.
+"""Splitting of activations from the layers before them.
 
-Devices whose layers do not compute an activation make one loop of its functions.
+It is for devices whose layers have no activation: generated loops compute it.
 """
 
 from dataclasses import replace
@@ -11,11 +11,11 @@ from burn.ops.conv import conv
 from burn.ops.fused import conv_then, linear_then
 from burn.ops.matmul import linear
 from burn.plan.passes.fusion.epilogue_fusion import PLAIN
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_steps
+from burn.plan.passes.graph import FLOAT32, Graph, step_rule
 from burn.plan.plan_ir import Slot, Step
 
 _LAYERS: dict[Any, Any] = {conv_then: conv, linear_then: linear}
-#: The primitives of endings, with their options. Layers compute ReLU.
+#: The primitives of activations, with their options. Layers compute ReLU themselves.
 _ACTIVATIONS: dict[Any, tuple[Any, dict[str, Any]]] = {
     **{(name,): (op, {}) for op, name in PLAIN.items() if name != "relu"},
     ("gelu",): (gelu, {}),
@@ -23,12 +23,9 @@ _ACTIVATIONS: dict[Any, tuple[Any, dict[str, Any]]] = {
 }
 
 
-def with_endings_apart(steps: Steps, graph: Graph) -> Steps:
+@step_rule
+def with_endings_apart(step: Step, graph: Graph) -> list[Step] | None:
     """Replace each layer that ends with an activation by two steps."""
-    return replace_steps(steps, graph, _apart)
-
-
-def _apart(step: Step, graph: Graph) -> list[Step] | None:
     *before, last = step.static.get("after") or ((),)
     if step.primitive not in _LAYERS or last not in _ACTIVATIONS:
         return None

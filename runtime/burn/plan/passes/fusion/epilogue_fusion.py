@@ -69,7 +69,7 @@ def fuse_epilogues(
     producers: dict[int, int] = {}  # value to position in ``new_steps``
     for step in steps:
         if isinstance(step, Step):
-            joined = _joined(step, new_steps, producers, graph, then)
+            joined = _fuse(step, new_steps, producers, graph, then)
             if joined is not None:
                 position, step = joined
                 new_steps[position] = None
@@ -86,7 +86,7 @@ def is_activation_step(step: Step, graph: Graph) -> bool:
     return after_of(step, 0, graph) is not None
 
 
-def _joined(
+def _fuse(
     step: Step,
     steps: list[Any],
     producers: dict[int, int],
@@ -106,14 +106,14 @@ def _joined(
         }:
             continue
         after = after_of(step, index, graph)
-        if after is None or not _takes(source, after):
+        if after is None or not _supports_epilogue(source, after):
             continue
         args = [*source.args, *(None for _ in range(4 - len(source.args)))]
         if after == ("add",):
             args[3] = other = step.args[1 - index]
-            if after in _done(source) or not _fits(source, other, graph):
+            if after in _epilogue_of(source) or not _can_add(source, other, graph):
                 continue
-        static = {**source.static, "after": (*_done(source), after)}
+        static = {**source.static, "after": (*_epilogue_of(source), after)}
         changed = replace(
             step, primitive=then[source.primitive], args=tuple(args), static=static
         )
@@ -121,13 +121,13 @@ def _joined(
     return None
 
 
-def _takes(source: Step, after: tuple[Any, ...]) -> bool:
+def _supports_epilogue(source: Step, after: tuple[Any, ...]) -> bool:
     """Return whether the kernel of ``source`` can apply ``after`` to its results.
 
     Norms of groups apply it with their weights; norms of single channels cannot.
     """
     if source.primitive in (batch_norm, batch_norm_then):
-        return after[0] == "relu" or (after[0] == "scale" and not _done(source))
+        return after[0] == "relu" or (after[0] == "scale" and not _epilogue_of(source))
     if source.primitive not in (group_norm, group_norm_then):
         return True
     parts = (*source.args, None, None)[1:3]
@@ -136,7 +136,7 @@ def _takes(source: Step, after: tuple[Any, ...]) -> bool:
     return is_affine and within and after[0] not in ("add", "scale")
 
 
-def _fits(source: Step, other: Any, graph: Graph) -> bool:
+def _can_add(source: Step, other: Any, graph: Graph) -> bool:
     """Return whether ``source`` can add ``other`` to its result, as far as known."""
     shape, dtype = graph.known(other)
     (result,) = source.shapes
@@ -152,7 +152,7 @@ def _fits(source: Step, other: Any, graph: Graph) -> bool:
     )
 
 
-def _done(step: Step) -> tuple[Any, ...]:
+def _epilogue_of(step: Step) -> tuple[Any, ...]:
     """Return the epilogue that ``step`` already has."""
     done: tuple[Any, ...] = step.static.get("after", ())
     return done

@@ -42,7 +42,7 @@ def fuse_row_products(steps: Steps, graph: Graph) -> Steps:
     for step in steps:
         whole = None
         if isinstance(step, Step):
-            whole, gone = _fused(step, graph)
+            whole, gone = _fuse(step, graph)
             for slot in gone:
                 new_steps[places[slot]] = None
         for slot in step.outputs:
@@ -79,18 +79,21 @@ def _pixels_as_rows(step: Step | Read, graph: Graph) -> Steps:
     return [*views, product, replace(step, primitive=reshape, args=whole, static={})]
 
 
-def _fused(step: Step, graph: Graph) -> tuple[Step | None, tuple[int, ...]]:
+def _fuse(step: Step, graph: Graph) -> tuple[Step | None, tuple[int, ...]]:
     """Return the replacement of ``step``, and the places that become unused."""
     if step.dtypes != (graph.dtype,):
         return None, ()
-    gated = _gated(step, graph)
+    gated = _fuse_gate(step, graph)
     if gated is not None:
         return gated
     if step.primitive not in (linear, linear_then) or not _is_small(step, graph):
         return None, ()
     x, weight, bias, residual = (*step.args, None, None)[:4]
     after = step.static.get("after", ())
-    return _made(step, _norm(x, graph), (weight, bias, residual), None, after), ()
+    return (
+        _row_linear_step(step, _norm(x, graph), (weight, bias, residual), None, after),
+        (),
+    )
 
 
 def _is_small(step: Step, graph: Graph) -> bool:
@@ -101,7 +104,7 @@ def _is_small(step: Step, graph: Graph) -> bool:
     return is_matrix and is_constant and weight[1] == graph.dtype and 0 < rows <= ROWS
 
 
-def _gated(step: Step, graph: Graph) -> tuple[Step, tuple[int, ...]] | None:
+def _fuse_gate(step: Step, graph: Graph) -> tuple[Step, tuple[int, ...]] | None:
     """Return ``silu(gate(x)) * layer(x)`` as one step, and its factors' slots."""
     if step.primitive is not mul or len(step.args) != 2:
         return None
@@ -119,7 +122,9 @@ def _gated(step: Step, graph: Graph) -> tuple[Step, tuple[int, ...]] | None:
         if not _is_small(gate, graph) or not _is_small(layer, graph):
             continue
         norm = _norm(layer.args[0], graph)
-        whole = _made(step, norm, (layer.args[1], None, None), gate.args[1], ())
+        whole = _row_linear_step(
+            step, norm, (layer.args[1], None, None), gate.args[1], ()
+        )
         return whole, (*gate.outputs, *layer.outputs)
     return None
 
@@ -143,7 +148,7 @@ def _norm(value: Any, graph: Graph) -> _Norm:
     return _Norm(x, weight, bias, kind, maker.static.get("epsilon", 1e-5))
 
 
-def _made(
+def _row_linear_step(
     step: Step, norm: _Norm, operands: tuple[Any, Any, Any], gate: Any, after: Any
 ) -> Step:
     args = (norm.x, *operands, norm.weight, norm.bias, gate)

@@ -5,32 +5,13 @@ from dataclasses import replace
 from burn.ops.elementwise import add
 from burn.ops.matmul import linear, matmul
 from burn.ops.shape import flatten, reshape, transpose
-from burn.plan.passes.graph import Graph, Steps, replace_pairs, replace_steps
+from burn.plan.passes.graph import Graph, pair_rule, step_rule
 from burn.plan.plan_ir import Slot, Step
 
 
-def form_linear_layers(steps: Steps, graph: Graph) -> Steps:
+@step_rule
+def form_linear_layers(step: Step, graph: Graph) -> list[Step] | None:
     """Replace ``x @ w`` with a constant ``w`` by a linear layer."""
-    return replace_steps(steps, graph, _layer)
-
-
-def fuse_biases(steps: Steps, graph: Graph) -> Steps:
-    """Fuse row-wise additions into linear layers as biases."""
-    return replace_pairs(steps, graph, _with_bias)
-
-
-def unflatten_layers(steps: Steps, graph: Graph) -> Steps:
-    """Apply layers to ``[..., in]`` instead of rows that are unflattened after."""
-    return replace_pairs(steps, graph, _unflattened)
-
-
-def apply_to_any_rank(steps: Steps, graph: Graph) -> Steps:
-    """Apply layers to ``[..., in]`` if the results of rows are reshaped to that."""
-    return replace_pairs(steps, graph, _of_any_rank)
-
-
-def _layer(step: Step, graph: Graph) -> list[Step] | None:
-    """Return the steps of a linear layer that is written as a product, or None."""
     if step.primitive is not matmul or step.dtypes != (graph.dtype,):
         return None
     x, weight = step.args
@@ -51,8 +32,9 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
     ]
 
 
-def _with_bias(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the layer before an addition, and the replacement of both, or None."""
+@pair_rule
+def fuse_biases(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Fuse row-wise additions into linear layers as biases."""
     if step.primitive is not add or len(step.args) != 2:
         return None
     for value, other in (step.args, step.args[::-1]):
@@ -68,8 +50,9 @@ def _with_bias(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     return None
 
 
-def _unflattened(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the layer before a reshape, and the replacement of both, or None."""
+@pair_rule
+def unflatten_layers(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Apply layers to ``[..., in]`` instead of rows that are unflattened after."""
     if step.primitive not in (reshape, flatten):
         return None
     layer = graph.only_use(step.args[0])
@@ -88,8 +71,9 @@ def _unflattened(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     return layer, [replace(step, primitive=linear, args=args, static={})]
 
 
-def _of_any_rank(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the layer before a reshape, and the replacement of both, or None."""
+@pair_rule
+def apply_to_any_rank(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Apply layers to ``[..., in]`` if the results of rows are reshaped to that."""
     if step.primitive not in (reshape, flatten):
         return None
     layer = graph.only_use(step.args[0])

@@ -23,12 +23,12 @@ def merge_layers(steps: Steps, graph: Graph, most: float = MOST) -> Steps:
     groups = _groups([s for s in steps if _may_be_merged(s, graph, most)])
     first = {id(group[0]): group for group in groups if len(group) > 1}
     others = {id(step) for group in first.values() for step in group}
-    outputs = _places(steps)
+    outputs = _result_slots(steps)
     new_steps: Steps = []
     for step in steps:
         group = first.get(id(step))
         if group is not None and _are_ready(group, new_steps, outputs):
-            new_steps.extend(_joined(group, graph))
+            new_steps.extend(_merge_group(group, graph))
         elif group is not None:
             others -= {id(member) for member in group}
             new_steps.append(step)
@@ -71,13 +71,13 @@ def _may_be_merged(step: Step | Read, graph: Graph, most: float) -> TypeGuard[St
     )
 
 
-def _places(steps: Steps) -> set[int]:
+def _result_slots(steps: Steps) -> set[int]:
     return {index for step in steps for index in step.outputs}
 
 
 def _are_ready(group: list[Step], before: Steps, here: set[int]) -> bool:
     """Return whether all weights of a group are available at its first layer."""
-    available = _places(before)
+    available = _result_slots(before)
     return all(
         type(arg) is not Slot or arg.place in available or arg.place not in here
         for step in group
@@ -85,7 +85,7 @@ def _are_ready(group: list[Step], before: Steps, here: set[int]) -> bool:
     )
 
 
-def _joined(group: list[Step], graph: Graph) -> list[Step]:
+def _merge_group(group: list[Step], graph: Graph) -> list[Step]:
     """Return one layer and a split that replace the layers of a group."""
     widths = [step.shapes[0][-1] for step in group]
     total, inputs = sum(widths), graph.known(group[0].args[1])[0]

@@ -7,17 +7,12 @@ from burn.ops.conv import conv
 from burn.ops.fused import scaled_weight, shifted_bias
 from burn.ops.matmul import linear
 from burn.ops.norm import batch_norm
-from burn.plan.passes.graph import Graph, Steps, replace_pairs
+from burn.plan.passes.graph import Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
 
 #: Layers with their output channels in the first axis of the weights.
 _LAYERS: tuple[Primitive[..., Any], ...] = (conv, linear)
-
-
-def fold_norms(steps: Steps, graph: Graph) -> Steps:
-    """Fold norms by stored statistics into the convolution or linear layer before."""
-    return replace_pairs(steps, graph, _folded)
 
 
 def _has_same_channels(layer: Step) -> bool:
@@ -28,8 +23,9 @@ def _has_same_channels(layer: Step) -> bool:
     return layer.primitive is conv or len(layer.shapes[0]) == 2
 
 
-def _folded(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the layer before a norm, and the replacement of both, or None."""
+@pair_rule
+def fold_norms(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Fold norms by stored statistics into the convolution or linear layer before."""
     if step.primitive is not batch_norm or step.dtypes != (graph.dtype,):
         return None
     layer = graph.only_use(step.args[0])

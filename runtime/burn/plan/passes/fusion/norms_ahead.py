@@ -5,18 +5,14 @@ from dataclasses import replace
 from burn.ops.fused import scaled_columns, shifted_by_columns
 from burn.ops.matmul import linear
 from burn.ops.norm import batch_norm
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_steps
+from burn.plan.passes.graph import FLOAT32, Graph, step_rule
 from burn.plan.passes.layout.channels import flattened_image
 from burn.plan.plan_ir import Slot, Step
 
 
-def fold_leading_norms(steps: Steps, graph: Graph) -> Steps:
+@step_rule
+def fold_leading_norms(step: Step, graph: Graph) -> list[Step] | None:
     """Fold norms into the weights of the layers of flattened images after them."""
-    return replace_steps(steps, graph, _folded)
-
-
-def _folded(step: Step, graph: Graph) -> list[Step] | None:
-    """Return the replacement of a layer and the norm of its input, or None."""
     rows = flattened_image(step, graph) if step.primitive is linear else None
     norm = None if rows is None else graph.only_use(rows.args[0])
     if rows is None or norm is None or norm.primitive is not batch_norm:

@@ -23,15 +23,15 @@ def fuse_pairs(steps: Steps, graph: Graph) -> Steps:
             positions[conv_weight_grad, step.args[1].place] = position
         elif step.primitive is max_pool:
             positions[max_pool, step.outputs[0]] = position
-        first = positions.get(_wanted(step, graph))
+        first = positions.get(_pair_key(step, graph))
         before = None if first is None else new_steps[first]
-        if first is None or not isinstance(before, Step) or not _fit(before, step):
+        if first is None or not isinstance(before, Step) or not _can_pair(before, step):
             continue
-        new_steps[first], new_steps[position] = _both(before, step), None
+        new_steps[first], new_steps[position] = _paired_step(before, step), None
     return [step for step in new_steps if step is not None]
 
 
-def _wanted(step: Step, graph: Graph) -> Any:
+def _pair_key(step: Step, graph: Graph) -> Any:
     """Return the key under which the other step of a pair is found."""
     if step.primitive is window_argmax and type(step.args[1]) is Slot:
         return max_pool, step.args[1].place
@@ -48,13 +48,13 @@ def _wanted(step: Step, graph: Graph) -> Any:
     return conv_weight_grad, step.args[0].place
 
 
-def _fit(before: Step, step: Step) -> bool:
+def _can_pair(before: Step, step: Step) -> bool:
     if before.primitive is max_pool:
         return before.static == step.static and before.args[0] == step.args[0]
     return before.primitive is conv_weight_grad and before.dtypes == (FLOAT32,)
 
 
-def _both(before: Step, step: Step) -> Step:
+def _paired_step(before: Step, step: Step) -> Step:
     return replace(
         before,
         primitive=max_pool_with_places if before.primitive is max_pool else conv_grads,

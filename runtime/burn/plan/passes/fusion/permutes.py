@@ -1,8 +1,7 @@
-"""Scales and residuals before a permutation of axes instead of after it.
+"""Moving of scales and residual additions before a permutation of axes.
 
-Networks of channels-last layers on row-major images (ConvNeXt) permute the result of a
-layer, and then scale it and add a residual. Before the permutation both are epilogues
-of the layer.
+ConvNeXt permutes the result of a channels-last layer, scales it and adds a residual.
+Before the permutation, scale and residual are epilogues of the layer.
 """
 
 from dataclasses import replace
@@ -12,19 +11,15 @@ from burn.ops.elementwise import add, div, mul, sub
 from burn.ops.matmul import linear
 from burn.ops.shape import permute, reshape
 from burn.ops.support import axes_of
-from burn.plan.passes.graph import Graph, Steps, replace_pairs
+from burn.plan.passes.graph import Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step, slots_in
 
 _ELEMENTWISE = (add, sub, mul, div)
 
 
-def delay_permutes(steps: Steps, graph: Graph) -> Steps:
+@pair_rule
+def delay_permutes(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Move permutations of layers' results behind elementwise operations."""
-    return replace_pairs(steps, graph, _swapped)
-
-
-def _swapped(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the permutation before a step, and the replacement of both, or None."""
     if step.primitive not in _ELEMENTWISE or step.dtypes != (graph.dtype,):
         return None
     for index, value in enumerate(step.args):

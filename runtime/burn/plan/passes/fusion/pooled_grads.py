@@ -4,21 +4,17 @@ from dataclasses import replace
 
 from burn.ops.activation import relu_grad
 from burn.ops.pool import window_argmax, window_scatter
-from burn.plan.passes.graph import Graph, Steps, replace_pairs
+from burn.plan.passes.graph import Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step
 
 
-def mask_pooled_gradients(steps: Steps, graph: Graph) -> Steps:
+@pair_rule
+def mask_pooled_gradients(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Mask the gradients of max pooling before they are scattered, not after.
 
     An element whose gradient the pooling returns is the maximum of its windows, so
     that ``relu_grad`` by the pooled values has the same bits.
     """
-    return replace_pairs(steps, graph, _masked_before)
-
-
-def _masked_before(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the scatter before a ``relu_grad``, and the replacement of both."""
     if step.primitive is not relu_grad:
         return None
     scatter, image = graph.only_use(step.args[0]), step.args[1]

@@ -6,17 +6,13 @@ from math import prod
 from burn.ops.conv import conv
 from burn.ops.matmul import linear
 from burn.ops.shape import reshape
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_steps
+from burn.plan.passes.graph import FLOAT32, Graph, step_rule
 from burn.plan.plan_ir import Slot, Step
 
 
-def lower_full_convolutions(steps: Steps, graph: Graph) -> Steps:
+@step_rule
+def lower_full_convolutions(step: Step, graph: Graph) -> list[Step] | None:
     """Replace convolutions whose kernel is as large as their input by linear layers."""
-    return replace_steps(steps, graph, _layer)
-
-
-def _layer(step: Step, graph: Graph) -> list[Step] | None:
-    """Return the steps that replace a convolution, or None."""
     if step.primitive is not conv or step.dtypes != (FLOAT32,):
         return None
     x, weight, bias = (*step.args, None)[:3]

@@ -4,17 +4,13 @@ from typing import Any
 
 from burn.ops.fused import chained, rows_added
 from burn.ops.indexing import take_grad
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs
+from burn.plan.passes.graph import FLOAT32, Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step
 
 
-def update_selected_rows(steps: Steps, graph: Graph) -> Steps:
+@pair_rule
+def update_selected_rows(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Replace additions of dense lookup gradients by updates of the selected rows."""
-    return replace_pairs(steps, graph, _without_zeros)
-
-
-def _without_zeros(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the replacement of a table plus a multiple of its lookup gradient."""
     if step.primitive is not chained:
         return None
     before = graph.only_use(step.args[0])

@@ -10,7 +10,7 @@ from burn.ops.conv import conv
 from burn.ops.elementwise import add, div, mul, sub
 from burn.ops.matmul import linear
 from burn.ops.shape import reshape
-from burn.plan.passes.graph import Graph, Steps, replace_pairs
+from burn.plan.passes.graph import Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
 from burn.tensor import Tensor
@@ -21,13 +21,9 @@ _TERMS: tuple[Primitive[..., Any], ...] = (add, sub)
 _TURNED: tuple[Primitive[..., Any], ...] = (mul, add)
 
 
-def fold_scales(steps: Steps, graph: Graph) -> Steps:
+@pair_rule
+def fold_scales(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Fold constant channelwise scales and offsets into the layers before them."""
-    return replace_pairs(steps, graph, _scaled)
-
-
-def _scaled(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the layer before a step, and the replacement of both, or None."""
     if step.primitive not in _FACTORS + _TERMS or len(step.args) != 2:
         return None
     pairs = [step.args, step.args[::-1]][: 1 + (step.primitive in _TURNED)]
@@ -38,7 +34,7 @@ def _scaled(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
         if (layer.shapes, layer.dtypes) != (step.shapes, step.dtypes):
             continue
         if layer.dtypes == (graph.dtype,) and _is_by_channel(other, layer, graph):
-            return layer, _merged(step, layer, other, graph)
+            return layer, _scale_layer(step, layer, other, graph)
     return None
 
 
@@ -60,7 +56,7 @@ def _is_by_channel(other: Any, layer: Step, graph: Graph) -> bool:
     return (1,) * (len(result) - len(given)) + given == tuple(wanted)
 
 
-def _merged(step: Step, layer: Step, other: Any, graph: Graph) -> list[Step]:
+def _scale_layer(step: Step, layer: Step, other: Any, graph: Graph) -> list[Step]:
     """Return the steps that compute the new weights, and the layer with them."""
     new_steps: list[Step] = []
 

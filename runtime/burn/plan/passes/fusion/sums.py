@@ -8,7 +8,7 @@ from burn.ops.elementwise import mul
 from burn.ops.matmul import matmul
 from burn.ops.reduction import sum as sum_
 from burn.ops.shape import permute, reshape
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs
+from burn.plan.passes.graph import FLOAT32, Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step
 
 #: For smaller matrices the call overhead exceeds the time of the product.
@@ -24,13 +24,9 @@ class _Axes(NamedTuple):
     summed: int
 
 
-def lower_broadcast_sums(steps: Steps, graph: Graph) -> Steps:
+@pair_rule
+def lower_broadcast_sums(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Replace sums over broadcast products by matrix products."""
-    return replace_pairs(steps, graph, _product)
-
-
-def _product(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the product before a sum, and the replacement of both, or None."""
     if step.primitive is not sum_ or step.dtypes != (FLOAT32,):
         return None
     product = graph.only_use(step.args[0])
@@ -38,7 +34,7 @@ def _product(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
         return None
     (whole,) = product.shapes
     factors = [_extents(value, len(whole), graph) for value in product.args]
-    summed = _summed(step, len(whole))
+    summed = _summed_axis(step, len(whole))
     if summed is None or None in factors:
         return None
     first, second = (shape for shape in factors if shape is not None)
@@ -56,7 +52,7 @@ def _extents(value: Any, rank: int, graph: Graph) -> tuple[int, ...] | None:
     return (1,) * (rank - len(shape)) + shape
 
 
-def _summed(step: Step, rank: int) -> int | None:
+def _summed_axis(step: Step, rank: int) -> int | None:
     """Return the axis that is summed, or None unless there is exactly one."""
     axis = (*step.args[1:], step.static.get("axis"))[0]
     if isinstance(axis, tuple | list) and len(axis) == 1:
@@ -106,11 +102,11 @@ def _steps(
     y = matrix(product.args[1], second, (*batch, summed, *right), inner, columns)
     shape = (*(first[a] for a in batch), rows, columns)
     value = viewed(x, matmul, y, shape)
-    kept = (*batch, *left, *right)
-    long = tuple(max(first[a], second[a]) for a in kept)
+    axes_left = (*batch, *left, *right)
+    long = tuple(max(first[a], second[a]) for a in axes_left)
     value = viewed(value, reshape, long, long)
-    back = tuple(sorted(range(len(kept)), key=lambda axis: kept[axis]))
-    if back != tuple(range(len(kept))):
+    back = tuple(sorted(range(len(axes_left)), key=lambda axis: axes_left[axis]))
+    if back != tuple(range(len(axes_left))):
         value = viewed(value, permute, back, tuple(long[axis] for axis in back))
     (result,) = step.shapes
     args = (value, result)

@@ -9,17 +9,12 @@ from burn.ops.matmul import linear
 from burn.ops.norm import batch_norm
 from burn.ops.pool import avg_pool, max_pool
 from burn.ops.shape import flatten, permute, reshape
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_steps
+from burn.plan.passes.graph import FLOAT32, Graph, step_rule
 from burn.plan.plan_ir import Slot, Step
 
 #: Primitives whose results are computed with channels last.
 _CHANNELS_LAST = frozenset({conv, conv_then, batch_norm, avg_pool, max_pool})
 _VIEWS = frozenset({flatten, reshape})
-
-
-def permute_flattened_weights(steps: Steps, graph: Graph) -> Steps:
-    """Let layers of flattened images read them with channels last."""
-    return replace_steps(steps, graph, _reordered)
 
 
 def flattened_image(step: Step, graph: Graph) -> Step | None:
@@ -37,7 +32,9 @@ def flattened_image(step: Step, graph: Graph) -> Step | None:
     return rows
 
 
-def _reordered(step: Step, graph: Graph) -> list[Step] | None:
+@step_rule
+def permute_flattened_weights(step: Step, graph: Graph) -> list[Step] | None:
+    """Let layers of flattened images read them with channels last."""
     rows = flattened_image(step, graph)
     image = graph.maker.get(rows.args[0].place) if rows is not None else None
     if rows is None or not isinstance(image, Step):

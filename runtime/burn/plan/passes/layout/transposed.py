@@ -5,27 +5,23 @@ from typing import Any
 
 from burn.ops.matmul import matmul
 from burn.ops.shape import transpose
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs, swapped_axes
+from burn.plan.passes.graph import FLOAT32, Graph, pair_rule, swapped_axes
 from burn.plan.plan_ir import Slot, Step, slots_in
 
 
-def transpose_factors(steps: Steps, graph: Graph) -> Steps:
+@pair_rule
+def transpose_factors(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Replace transposed products by products of the transposed factors where possible.
 
     An example is the gradient of ``x @ y.mT`` by ``y``. oneDNN reads either layout, but
     writes rows, so a result that is read by columns would be copied.
     """
-    return replace_pairs(steps, graph, _turned)
-
-
-def _turned(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the product before a transpose, and the replacement of both, or None."""
     product = graph.only_use(step.args[0]) if _is_transpose(step) else None
     if product is None or product.primitive is not matmul:
         return None
     shapes = [graph.known(factor)[0] for factor in product.args]
     ranks = {None if shape is None else len(shape) for shape in shapes}
-    before = [_before(factor, graph) for factor in product.args]
+    before = [_transposed_value(factor, graph) for factor in product.args]
     if product.dtypes != (FLOAT32,) or len(ranks) != 1 or before == [None, None]:
         return None
     views: list[Step] = []
@@ -42,7 +38,7 @@ def _turned(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     return product, [*views, replace(step, primitive=matmul, args=(*factors[::-1],))]
 
 
-def _before(factor: Any, graph: Graph) -> Any:
+def _transposed_value(factor: Any, graph: Graph) -> Any:
     """Return the value that ``factor`` is the transpose of, or None."""
     maker = graph.maker.get(factor.place) if type(factor) is Slot else None
     if isinstance(maker, Step) and _is_transpose(maker):

@@ -46,12 +46,12 @@ _BETWEEN = frozenset(
 )
 
 
-def narrowed(steps: Steps, graph: Graph) -> Steps:
+def lower_to_bfloat16(steps: Steps, graph: Graph) -> Steps:
     """Return the steps with bfloat16 products and float32 reductions."""
-    return _Narrowing(graph).of(steps)
+    return _Lowering(graph).of(steps)
 
 
-class _Narrowing:
+class _Lowering:
     """The steps of one segment, and the values that are available in bfloat16."""
 
     def __init__(self, graph: Graph) -> None:
@@ -62,7 +62,7 @@ class _Narrowing:
     def of(self, steps: Steps) -> Steps:
         """Return ``steps`` with bfloat16 steps and the casts between them."""
         for step in steps:
-            narrow = self._computed(step) if isinstance(step, Step) else None
+            narrow = self._lower(step) if isinstance(step, Step) else None
             if narrow is None or isinstance(step, Read):
                 self._found.append(step)
             else:
@@ -70,7 +70,7 @@ class _Narrowing:
                 self._widen(step, narrow)
         return self._without_idle_casts(steps)
 
-    def _computed(self, step: Step) -> Step | None:
+    def _lower(self, step: Step) -> Step | None:
         """Return ``step`` in bfloat16, or None if it stays in float32."""
         if set(step.dtypes) != {FLOAT32} or self._graph.is_folded(step):
             return None
@@ -78,11 +78,11 @@ class _Narrowing:
             first, second, *rest = step.args
             if any(self._graph.known(value)[1] != FLOAT32 for value in (first, second)):
                 return None
-            added = (self._known(value) for value in rest)
+            added = (self._available(value) for value in rest)
             args = (self._cast(first), self._cast(second), *added)
         elif step.primitive in _BETWEEN:
             first, *rest = step.args
-            narrow = self._known(first)
+            narrow = self._available(first)
             if narrow is first:
                 return None
             args = (narrow, *rest)
@@ -92,17 +92,17 @@ class _Narrowing:
         narrow_dtypes = tuple(BFLOAT16 for _ in outputs)
         return replace(step, args=args, outputs=outputs, dtypes=narrow_dtypes)
 
-    def _known(self, value: Any) -> Any:
+    def _available(self, value: Any) -> Any:
         """Return ``value`` in bfloat16 if all of it is available, else unchanged."""
         if type(value) is list or type(value) is tuple:
-            parts = [self._known(item) for item in value]
+            parts = [self._available(item) for item in value]
             changed = all(n is not o for n, o in zip(parts, value, strict=True))
             return type(value)(parts) if changed and parts else value
         return self._narrow.get(value.place, value) if type(value) is Slot else value
 
     def _cast(self, value: Any) -> Any:
         """Return ``value`` cast to bfloat16."""
-        operand = self._known(value)
+        operand = self._available(value)
         if operand is not value:
             return operand
         shape, _ = self._graph.known(value)

@@ -15,7 +15,7 @@ from burn.ops.support import Array
 from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.passes.precision.integers import LAYERS
 from burn.plan.plan_ir import Read, Slot, Step, slots_in
-from burn.primitive import primitive
+from burn.primitive import PLAN_ONLY, primitive
 from burn.tensor import Tensor
 
 #: The box of the weights, the number of the layer among its readers, the operand.
@@ -41,7 +41,9 @@ class Ranges:
     def scaling(self, key: Key) -> tuple[Tensor, DType] | None:
         """Return the scale and integer dtype of ``key``, None if not observed."""
         low, high = self._seen.get(key, (0.0, 0.0))
-        largest, dtype = (high / 255, uint8) if low == 0 else (_far(low, high), int8)
+        largest, dtype = (
+            (high / 255, uint8) if low == 0 else (_symmetric_scale(low, high), int8)
+        )
         if not np.isfinite(largest) or largest <= 0:
             return None
         return Tensor(np.array([largest], np.float32), host()), dtype
@@ -50,18 +52,15 @@ class Ranges:
         return len(self._seen)
 
 
-def _far(low: float, high: float) -> float:
+def _symmetric_scale(low: float, high: float) -> float:
     return max(-low, high) / 127
 
 
-@primitive
+@primitive(no_gradient=PLAN_ONLY)
 def observed(x: Array, *, ranges: Ranges, key: Key) -> Array:
     """Extend the range of ``key`` by ``x``, and return ``x``."""
     ranges.observe(key, x)
     return x
-
-
-observed.no_gradient("plans without gradients alone are made of it")
 
 
 class Observing:
@@ -97,11 +96,13 @@ class Calibrated:
             for key, index, shape in operands:
                 scaling = self._ranges.scaling(key)
                 if index not in quantized and scaling is not None:
-                    inserted = _there_and_back(Slot(index), shape, scaling, graph)
+                    inserted = _quantize_and_dequantize(
+                        Slot(index), shape, scaling, graph
+                    )
                     quantized[index] = Slot(inserted[-1].outputs[0])
                     new_steps += inserted
             if isinstance(step, Step) and operands and operands[0][1] in quantized:
-                inserted, step = _of_known(step, quantized, graph)
+                inserted, step = _quantize_layer(step, quantized, graph)
                 new_steps += inserted
             new_steps.append(step)
         return new_steps
@@ -141,7 +142,7 @@ def _source(value: Any, graph: Graph) -> Box | None:
     return next((box for box in sources if box is not None), None)
 
 
-def _there_and_back(
+def _quantize_and_dequantize(
     value: Slot, shape: tuple[int, ...], scaling: tuple[Tensor, DType], graph: Graph
 ) -> list[Any]:
     """Return steps that quantize and dequantize ``value``."""
@@ -155,10 +156,10 @@ def _there_and_back(
     return [read, narrow, graph.new_step(dequantize, args, shape)]
 
 
-def _of_known(
+def _quantize_layer(
     step: Step, quantized: dict[int, Slot], graph: Graph
 ) -> tuple[list[Step], Step]:
-    """Return the steps that quantize weights, and the layer of quantized operands."""
+    """Return steps that quantize the weight, and the layer of quantized operands."""
     args = list(step.args)
     for which in (_X, _RESIDUAL):
         if which < len(args) and type(args[which]) is Slot:

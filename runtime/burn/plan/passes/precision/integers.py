@@ -21,7 +21,7 @@ from burn.ops.qdq_layers import (
 from burn.ops.quantize import dequantize, quantize
 from burn.ops.shape import flatten, permute, reshape, squeeze, transpose, unsqueeze
 from burn.plan.passes.fusion.epilogue_fusion import after_of, is_activation_step
-from burn.plan.passes.graph import FLOAT32, Graph, Steps, replace_pairs, replace_steps
+from burn.plan.passes.graph import FLOAT32, Graph, pair_rule, step_rule
 from burn.plan.plan_ir import Slot, Step
 from burn.tensor import Tensor
 
@@ -38,42 +38,11 @@ _COMMUTING = frozenset(
 )
 
 
-def of_integers(steps: Steps, graph: Graph) -> Steps:
+@step_rule
+def form_integer_layers(step: Step, graph: Graph) -> list[Step] | None:
     """Replace layers of dequantized operands by integer layers."""
-    return replace_steps(steps, graph, _layer)
-
-
-def quantized_early(steps: Steps, graph: Graph) -> Steps:
-    """Move data movement and selection behind the quantization of their results."""
-    return replace_pairs(steps, graph, _earlier)
-
-
-def with_sums(steps: Steps, graph: Graph) -> Steps:
-    """Fuse additions into integer layers whose results were quantized before.
-
-    The results are clipped to the range of the integers, but not rounded.
-    """
-    return replace_pairs(steps, graph, _summed)
-
-
-def with_activations(steps: Steps, graph: Graph) -> Steps:
-    """Fuse activations that follow additions into integer layers."""
-    return replace_pairs(steps, graph, _activated)
-
-
-def to_the_end(steps: Steps, graph: Graph) -> Steps:
-    """Fuse the quantization of results into integer layers."""
-    return replace_pairs(steps, graph, _ended)
-
-
-def with_floats(steps: Steps, graph: Graph) -> Steps:
-    """Use float values from before a quantization, and fast dequantizations."""
-    return replace_steps(steps, graph, _of_floats)
-
-
-def _layer(step: Step, graph: Graph) -> list[Step] | None:
     if _is_quantization(step, graph):
-        return _quick(step, graph)
+        return _scaling_by_one(step, graph)
     primitive = LAYERS.get(step.primitive)
     if primitive is None or step.dtypes != (FLOAT32,):
         return None
@@ -86,8 +55,8 @@ def _layer(step: Step, graph: Graph) -> list[Step] | None:
     return [*before, replace(step, primitive=primitive, args=args)]
 
 
-def _quick(step: Step, graph: Graph) -> list[Step]:
-    """Return a quantization by one scale, or no steps if it undoes a dequantization."""
+def _scaling_by_one(step: Step, graph: Graph) -> list[Step]:
+    """Return a quantization by one scale, or [] if it inverts a dequantization."""
     x, dtype = step.args[0], step.dtypes[0]
     source = graph.maker.get(x.place) if type(x) is Slot else None
     if isinstance(source, Step) and source.primitive is dequantize:
@@ -166,8 +135,9 @@ def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
     return (Slot(turned.outputs[0]), *source[1:]), [turned]
 
 
-def _earlier(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return data movement before a quantization, and both steps in the other order."""
+@pair_rule
+def hoist_quantization(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Move data movement and selection behind the quantization of their results."""
     if not _is_quantization(step, graph):
         return None
     before = graph.only_use(step.args[0])
@@ -200,13 +170,17 @@ def _is_quantization(step: Step, graph: Graph) -> bool:
     return _is_scaling(step, scale, zero_point, graph)
 
 
-def _is_ended(layer: Step) -> bool:
+def _is_requantized(layer: Step) -> bool:
     """Return whether the result of an integer layer is quantized as well."""
     return len(layer.args) > 4 and layer.args[4] is not None
 
 
-def _summed(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the layer that is rounded before a sum, and the replacement of both."""
+@pair_rule
+def fuse_sums(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Fuse additions into integer layers whose results were quantized before.
+
+    The results are clipped to the range of the integers, but not rounded.
+    """
     if step.primitive is not add or len(step.args) != 2:
         return None
     for value, other in (step.args, step.args[::-1]):
@@ -234,12 +208,17 @@ def _summed(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     return None
 
 
-def _activated(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the layer before an activation, and the replacement of both."""
+@pair_rule
+def fuse_activations(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Fuse activations that follow additions into integer layers."""
     if not is_activation_step(step, graph):
         return None
     layer = graph.only_use(step.args[0])
-    if layer is None or layer.primitive not in LAYERS.values() or _is_ended(layer):
+    if (
+        layer is None
+        or layer.primitive not in LAYERS.values()
+        or _is_requantized(layer)
+    ):
         return None
     after = (*layer.static.get("after", ()), after_of(step, 0, graph))
     static = {**layer.static, "after": after}
@@ -247,12 +226,17 @@ def _activated(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     return layer, [new_step]
 
 
-def _ended(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
-    """Return the layer before a quantization, and the replacement of both."""
+@pair_rule
+def fuse_requantization(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
+    """Fuse the quantization of results into integer layers."""
     if not _is_quantization(step, graph):
         return None
     layer = graph.only_use(step.args[0])
-    if layer is None or layer.primitive not in LAYERS.values() or _is_ended(layer):
+    if (
+        layer is None
+        or layer.primitive not in LAYERS.values()
+        or _is_requantized(layer)
+    ):
         return None
     scale, zero_point = (*step.args, None)[1:3]
     scaling = (scale, _zero(zero_point, step.dtypes[0]))
@@ -263,7 +247,9 @@ def _ended(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     return layer, [replace(step, primitive=layer.primitive, args=args, static=static)]
 
 
-def _of_floats(step: Step, graph: Graph) -> list[Step] | None:
+@step_rule
+def simplify_scalings(step: Step, graph: Graph) -> list[Step] | None:
+    """Use float values from before a quantization, and fast dequantizations."""
     if step.primitive is dequantize and _integers(Slot(step.outputs[0]), graph):
         args = _integers(Slot(step.outputs[0]), graph)
         return [replace(step, primitive=from_integers, args=args, static={})]
@@ -271,7 +257,7 @@ def _of_floats(step: Step, graph: Graph) -> list[Step] | None:
         *operands, zero_point = (*step.args, None)[:3]
         zero_point = _zero(zero_point, step.dtypes[0])
         return [replace(step, args=(*operands, zero_point))]
-    if step.primitive not in LAYERS.values() or _is_ended(step):
+    if step.primitive not in LAYERS.values() or _is_requantized(step):
         return None
     *others, residual = step.args[:4]
     source = _integers(residual, graph)

@@ -4,24 +4,30 @@ from collections.abc import Callable
 
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.graph import Graph, Steps
-from burn.plan.passes.precision.bfloat16 import BFLOAT16, narrowed
+from burn.plan.passes.precision.bfloat16 import BFLOAT16, lower_to_bfloat16
 from burn.plan.passes.precision.integers import (
     LAYERS,
-    of_integers,
-    quantized_early,
-    to_the_end,
-    with_activations,
-    with_floats,
-    with_sums,
+    form_integer_layers,
+    fuse_activations,
+    fuse_requantization,
+    fuse_sums,
+    hoist_quantization,
+    simplify_scalings,
 )
 from burn.plan.plan_ir import Segment, Step
 
 LOWERINGS: dict[str, tuple[Callable[[Steps, Graph], Steps], ...]] = {
-    "bf16": (narrowed,),
+    "bf16": (lower_to_bfloat16,),
     "int8": (
-        *(of_integers, with_sums, with_activations, quantized_early, quantized_early),
-        of_integers,
-        *(to_the_end, with_floats, without_dead),
+        *(
+            form_integer_layers,
+            fuse_sums,
+            fuse_activations,
+            hoist_quantization,
+            hoist_quantization,
+        ),
+        form_integer_layers,
+        *(fuse_requantization, simplify_scalings, without_dead),
     ),
 }
 

@@ -9,8 +9,8 @@ Shape = tuple[int, ...]
 class Selection(NamedTuple):
     """The rows from ``start`` to ``stop`` of ``extent`` along ``axis``, a negative one.
 
-    After a reshape the axis may be merged with others: its index is made of one in
-    ``before``, of the row, and of one in ``after``.
+    After a reshape the axis may be merged with others: ``before`` and ``after`` are the
+    extents of the axes that were merged on either side.
     """
 
     axis: int
@@ -84,7 +84,7 @@ def selection_of_key(key: Any, shape: Shape) -> Selection | None:
 
 
 def key_in_selection(key: Any, selection: Selection, rank: int) -> tuple[Any, ...]:
-    """Return the index that takes from the selected rows what ``key`` took from all."""
+    """Return ``key``, an index of the whole array, as an index of its selected rows."""
     items = _without_ellipsis(key if isinstance(key, tuple) else (key,), rank)
     assert items is not None
     axis = rank + selection.axis

@@ -1,7 +1,7 @@
-"""Slices before the operations whose results are sliced.
+"""Hoisting of slices before the operations whose results are sliced.
 
-A classifier reads one token of an encoder's output, ``logits[:, -1]`` one position:
-the last layer need not compute the others, nor their gradients, which are zero.
+A classifier reads one token of an encoder's output, a decoder the last position of its
+logits. The last layer need not compute other rows, whose gradients are zero.
 """
 
 from dataclasses import replace
@@ -51,7 +51,7 @@ class _Writer:
         self._selected: dict[tuple[int, Selection], Slot] = {}
 
     def write(self, step: Step, mode: Mode) -> None:
-        """Append a step that computes what is needed of the results of ``step``."""
+        """Append a step that computes the needed rows of the results of ``step``."""
         args = tuple(
             arg if rows is None else self._rows_of(arg, rows)
             for arg, rows in zip(step.args, mode.needed, strict=True)
@@ -93,7 +93,7 @@ class _Writer:
         return Slot(step.outputs[0])
 
     def _write_whole(self, step: Step, slot: Slot, rows: Selection) -> None:
-        """Append steps that put rows among zeros, for those who need all of them."""
+        """Append steps that pad rows with zeros, for readers of the whole value."""
         shape, dtype = step.shapes[0], step.dtypes[0]
         apart, target = rows.unmerged(shape)
         parts = self._view(slot, apart.selected_shape(target), dtype)
@@ -107,7 +107,7 @@ class _Writer:
         self._append(view)
 
     def _rows_of(self, arg: Any, rows: Selection) -> Slot:
-        """Return some rows of an argument, and append the steps that take them."""
+        """Return the slot of rows of an argument; append the steps that slice it."""
         if type(arg) is Slot and (arg.place, rows) in self._selected:
             return self._selected[arg.place, rows]
         shape, dtype = self._graph.known(arg)

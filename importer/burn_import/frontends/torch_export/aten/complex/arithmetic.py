@@ -8,8 +8,8 @@ from typing import Any
 
 from burn_import.frontends.torch_export.aten.linalg.matmul import einsum as real_einsum
 from burn_import.frontends.torch_export.aten.linalg.vector_norms import vector_norm
-from burn_import.frontends.torch_export.aten.math.creation import filled
-from burn_import.frontends.torch_export.aten.math.logic import truth
+from burn_import.frontends.torch_export.aten.math.creation import filled_tensor
+from burn_import.frontends.torch_export.aten.math.logic import is_nonzero
 from burn_import.frontends.torch_export.aten.math.special_functions import atan2
 from burn_import.frontends.torch_export.builder import BOOL, Builder, Operand, Value
 from burn_import.frontends.torch_export.complex_as_real import (
@@ -258,7 +258,7 @@ _TWO = 2
 @rule("aten.where.self", "aten.where.ScalarSelf", table=COMPLEX)
 @rule("aten.where.ScalarOther", table=COMPLEX)
 def where(g: Builder, condition: Value, self: Operand, other: Operand) -> Value:
-    mask = g.at(BOOL).op("Unsqueeze", truth(g, condition), [-1])
+    mask = g.at(BOOL).op("Unsqueeze", is_nonzero(g, condition), [-1])
     return reals(g).op("Where", mask, as_pairs(g, self), as_pairs(g, other))
 
 
@@ -329,7 +329,7 @@ def ones(g: Builder, size: Any, dtype: Any = None) -> Value:
 def full_like(g: Builder, self: Value, fill_value: Operand, dtype: Any = None) -> Value:
     sizes = [g.extent(self, axis) for axis in range(self.rank)]
     if not is_complex(g.results[0]):
-        return filled(g, sizes, fill_value)
+        return filled_tensor(g, sizes, fill_value)
     return full(g, sizes, fill_value)
 
 

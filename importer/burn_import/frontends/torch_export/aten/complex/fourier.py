@@ -38,7 +38,7 @@ def as_signal(g: Builder, x: Value) -> Value:
     return reals(g).op("Unsqueeze", reals(g).cast(x), [-1])
 
 
-def transformed(
+def dft_along(
     g: Builder, x: Value, axis: int, length: Extent | None = None, **flags: int
 ) -> Value:
     """Return the DFT of a signal along an axis; the inverse divides by the length."""
@@ -67,7 +67,7 @@ def forward(
     signal = as_signal(g, self)
     for axis, size in reversed(list(zip(axes, sizes, strict=True))):
         flags = {"onesided": 1} if half and axis == axes[-1] else {}
-        signal = transformed(g, signal, axis, new_length(self, axis, size), **flags)
+        signal = dft_along(g, signal, axis, new_length(self, axis, size), **flags)
     return normalize(g, signal, count(g, sizes), mode, False)
 
 
@@ -77,7 +77,7 @@ def inverse(
     """Return the inverse transform."""
     signal = as_signal(g, self)
     for axis, size in zip(axes, sizes, strict=True):
-        signal = transformed(g, signal, axis, new_length(self, axis, size), inverse=1)
+        signal = dft_along(g, signal, axis, new_length(self, axis, size), inverse=1)
     return normalize(g, signal, count(g, sizes), mode, True)
 
 
@@ -89,9 +89,9 @@ def inverse_half(
     if not is_complex(self):
         signal = reals(g).op("Pad", signal, [0, 1], None, [-1])
     for axis, size in zip(axes[:-1], sizes[:-1], strict=True):
-        signal = transformed(g, signal, axis, new_length(self, axis, size), inverse=1)
+        signal = dft_along(g, signal, axis, new_length(self, axis, size), inverse=1)
     flags = {"inverse": 1, "onesided": 1}
-    signal = transformed(g, signal, axes[-1], sizes[-1], **flags)
+    signal = dft_along(g, signal, axes[-1], sizes[-1], **flags)
     signal = reals(g).op("Squeeze", signal, [-1])
     return normalize(g, signal, count(g, sizes), mode, True)
 

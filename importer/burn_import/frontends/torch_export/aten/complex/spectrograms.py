@@ -8,7 +8,7 @@ from burn_import.frontends.torch_export.aten.complex.fourier import (
     as_signal,
     inverse_half,
 )
-from burn_import.frontends.torch_export.aten.shape.concatenation import padded
+from burn_import.frontends.torch_export.aten.shape.concatenation import pad_value
 from burn_import.frontends.torch_export.builder import INT64, Builder, Value
 from burn_import.frontends.torch_export.complex_as_real import (
     is_complex,
@@ -96,7 +96,7 @@ def stft_center(
         ends = [n_fft // 2] * 2
         pairs = to_pairs(self)
         ends = [0, 0, *ends] if is_complex(self) else ends
-        wide = padded(g.at(pairs.dtype), pairs, ends, pad_mode)
+        wide = pad_value(g.at(pairs.dtype), pairs, ends, pad_mode)
         dims = None if self.dims is None else (*self.dims[:-1], -1)
         signal = Value(wide.name, self.dtype, dims)
     rest = (hop_length, win_length, window, normalized, onesided)
@@ -131,7 +131,9 @@ def istft(
     every = of.op("Expand", of.op("Mul", line, line), [1, 1, g.extent(self, -1)])
     start = n_fft // 2 if center else 0
     parts = [
-        middle(g, overlap_add(g, each, n_fft, step, g.extent(self, -1)), start, length)
+        without_padding(
+            g, overlap_add(g, each, n_fft, step, g.extent(self, -1)), start, length
+        )
         for each in (of.op("Mul", frames, line), every)
     ]
     signal = of.op("Div", *parts)
@@ -156,7 +158,9 @@ def overlap_add(
     return reals(g).op("Squeeze", columns, [1, 2])
 
 
-def middle(g: Builder, x: Value, start: int, length: int | Value | None) -> Value:
+def without_padding(
+    g: Builder, x: Value, start: int, length: int | Value | None
+) -> Value:
     """Return a signal [N, length] without its padding at the start and the end."""
     if not start and length is None:
         return x

@@ -21,7 +21,7 @@ import burn_import.frontends.torch_export.aten.shape.indexing
 import burn_import.frontends.torch_export.aten.shape.scatter
 import burn_import.frontends.torch_export.aten.shape.slicing
 import burn_import.frontends.torch_export.aten.shape.views  # noqa: F401  these have the rules
-from burn_import.frontends.torch_export.aten.shape.concatenation import padded
+from burn_import.frontends.torch_export.aten.shape.concatenation import pad_value
 from burn_import.frontends.torch_export.builder import Builder, Operand, Value
 from burn_import.frontends.torch_export.complex_as_real import (
     as_pairs,
@@ -41,12 +41,12 @@ Change = Callable[[Arguments, Value], Arguments]
 _DATA = frozenset({"input", "other", "self", "source", "src", "tensors", "values"})
 
 
-def kept(named_args: Arguments, x: Value) -> Arguments:
+def unchanged_arguments(named_args: Arguments, x: Value) -> Arguments:
     """Return the arguments unchanged."""
     return named_args
 
 
-def along(*names: str, more: int = 0) -> Change:
+def shift_axes(*names: str, more: int = 0) -> Change:
     """Return a change to non-negative axes, for ``more`` axes than ``x`` has."""
 
     def change(named_args: Arguments, x: Value) -> Arguments:
@@ -64,7 +64,7 @@ def along(*names: str, more: int = 0) -> Change:
     return change
 
 
-def over(name: str) -> Change:
+def default_axes(name: str) -> Change:
     """Return a change of reduced axes: none become all but that of the pairs."""
 
     def change(named_args: Arguments, x: Value) -> Arguments:
@@ -81,10 +81,10 @@ def check_axes(rank: int) -> None:
         UnsupportedModel: there are none.
     """
     if not rank:
-        raise UnsupportedModel("an axis of a complex number without axes")
+        raise UnsupportedModel("expected a complex tensor with axes, got a scalar")
 
 
-def longer(by: int, *names: str) -> Change:
+def append_extent(by: int, *names: str) -> Change:
     """Return a change that appends ``by`` for the axis of the pairs to extents."""
 
     def change(named_args: Arguments, x: Value) -> Arguments:
@@ -94,7 +94,7 @@ def longer(by: int, *names: str) -> Change:
     return change
 
 
-def ordered(named_args: Arguments, x: Value) -> Arguments:
+def append_axis(named_args: Arguments, x: Value) -> Arguments:
     """Return the arguments with the axis of the pairs last in the permutation."""
     return {**named_args, "dims": [*axes_of(x, named_args["dims"]), x.rank]}
 
@@ -108,14 +108,14 @@ def as_data(g: Builder, name: str, x: Any) -> Any:
     return as_pairs(g, x) if isinstance(x, Value) else x
 
 
-def adapt(change: Change, targets: str) -> None:
+def register_for_pairs(change: Change, targets: str) -> None:
     """Register rules of real tensors for pairs of numbers."""
     for target in (f"aten.{name}" for name in targets.split()):
         entry = RULES[target]
-        rule(target, views=entry.views, table=COMPLEX)(adapted(target, change))
+        rule(target, views=entry.views, table=COMPLEX)(rule_of_pairs(target, change))
 
 
-def adapted(target: str, change: Change) -> Callable[..., Any]:
+def rule_of_pairs(target: str, change: Change) -> Callable[..., Any]:
     """Return a rule of real tensors as a rule of pairs."""
     real = RULES[target].rule
     signature = inspect.signature(real)
@@ -140,8 +140,8 @@ def _is_list(x: Any) -> bool:
     return isinstance(x, list | tuple)
 
 
-adapt(
-    kept,
+register_for_pairs(
+    unchanged_arguments,
     "clone.default contiguous.default lift_fresh_copy.default detach_copy.default "
     "alias_copy.default alias.default detach.default lift_fresh.default "
     "resolve_conj.default resolve_neg.default expand_as.default view_as.default "
@@ -149,8 +149,8 @@ adapt(
     "_unsafe_index_put.default atleast_1d.default flipud.default fliplr.default "
     "zeros_like.default empty_like.default positive.default",
 )
-adapt(
-    along("dim"),
+register_for_pairs(
+    shift_axes("dim"),
     "slice.Tensor slice_copy.Tensor narrow.default narrow_copy.default select.int "
     "select_copy.int unbind.int unbind_copy.int split.Tensor unsafe_split.Tensor "
     "split_copy.Tensor split_with_sizes.default split.sizes unsafe_chunk.default "
@@ -160,28 +160,32 @@ adapt(
     "unflatten.int select_scatter.default slice_scatter.default index_add.default "
     "index_copy.default",
 )
-adapt(along("dim", more=1), "unsqueeze.default unsqueeze_copy.default stack.default")
-adapt(
-    along("dim0", "dim1", "axis0", "axis1"),
+register_for_pairs(
+    shift_axes("dim", more=1), "unsqueeze.default unsqueeze_copy.default stack.default"
+)
+register_for_pairs(
+    shift_axes("dim0", "dim1", "axis0", "axis1"),
     "transpose.int transpose_copy.int swapaxes.default swapdims.default",
 )
-adapt(along("start_dim", "end_dim"), "flatten.using_ints")
-adapt(along("source", "destination"), "movedim.int movedim.intlist")
-adapt(along("dims"), "flip.default")
-adapt(over("dim"), "fft_fftshift.default fft_ifftshift.default")
-adapt(over("dim"), "sum.default sum.dim_IntList mean.default mean.dim")
-adapt(
-    longer(2, "size", "shape"),
+register_for_pairs(shift_axes("start_dim", "end_dim"), "flatten.using_ints")
+register_for_pairs(shift_axes("source", "destination"), "movedim.int movedim.intlist")
+register_for_pairs(shift_axes("dims"), "flip.default")
+register_for_pairs(default_axes("dim"), "fft_fftshift.default fft_ifftshift.default")
+register_for_pairs(
+    default_axes("dim"), "sum.default sum.dim_IntList mean.default mean.dim"
+)
+register_for_pairs(
+    append_extent(2, "size", "shape"),
     "view.default reshape.default _unsafe_view.default view_copy.default "
     "_reshape_copy.default",
 )
-adapt(
-    longer(2, "size"),
+register_for_pairs(
+    append_extent(2, "size"),
     "expand.default expand_copy.default broadcast_to.default zeros.default "
     "empty.memory_format new_zeros.default new_empty.default",
 )
-adapt(longer(1, "repeats", "dims"), "repeat.default tile.default")
-adapt(ordered, "permute.default permute_copy.default")
+register_for_pairs(append_extent(1, "repeats", "dims"), "repeat.default tile.default")
+register_for_pairs(append_axis, "permute.default permute_copy.default")
 
 
 @rule("aten.pad.default", table=COMPLEX)
@@ -190,12 +194,12 @@ def pad_(
 ) -> Value:
     """Pad both parts; the imaginary part of a real ``value`` is 0."""
     if not value:
-        return padded(reals(g), as_pairs(g, self), [0, 0, *pad], mode)
+        return pad_value(reals(g), as_pairs(g, self), [0, 0, *pad], mode)
     real, imaginary = parts(g, self)
     fill = (value, 0) if isinstance(value, int | float) else parts(g, value)
     assert isinstance(real, Value) and isinstance(imaginary, Value)
-    a = padded(reals(g), real, pad, mode, fill[0])
-    return join_pairs(g, a, padded(reals(g), imaginary, pad, mode, fill[1]))
+    a = pad_value(reals(g), real, pad, mode, fill[0])
+    return join_pairs(g, a, pad_value(reals(g), imaginary, pad, mode, fill[1]))
 
 
 @rule("aten.constant_pad_nd.default", table=COMPLEX)

@@ -13,7 +13,7 @@ from burn_import.frontends.torch_export.aten.linalg.linear_systems import (
     pinv,
     transposed,
 )
-from burn_import.frontends.torch_export.aten.shape.views import permuted
+from burn_import.frontends.torch_export.aten.shape.views import permute_value
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
@@ -156,7 +156,7 @@ def spectral_norm(
     """Return a reduction of the singular values of the matrices in two axes."""
     pair = [x.axis(axis) for axis in dim]
     others = [axis for axis in range(x.rank) if axis not in pair]
-    values = svdvals(g, permuted(g, g.cast(x), [*others, *pair]))
+    values = svdvals(g, permute_value(g, g.cast(x), [*others, *pair]))
     norm = g.op(op_type, values, [-1], keepdims=0)
     return g.op("Unsqueeze", norm, sorted(pair)) if keepdim else norm
 

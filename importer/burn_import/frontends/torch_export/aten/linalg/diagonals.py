@@ -6,8 +6,8 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from burn_import.frontends.torch_export.aten.shape.slicing import places
-from burn_import.frontends.torch_export.aten.shape.views import permuted
+from burn_import.frontends.torch_export.aten.shape.slicing import multiples
+from burn_import.frontends.torch_export.aten.shape.views import permute_value
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT64,
@@ -46,7 +46,7 @@ def _flat(
     """Return flattened matrices, and the flat indices of a diagonal."""
     a, b = x.axis(dim1), x.axis(dim2)
     others = [axis for axis in range(x.rank) if axis not in (a, b)]
-    x = permuted(g, x, [*others, a, b])
+    x = permute_value(g, x, [*others, a, b])
     rows, columns = g.extent(x, -2), g.extent(x, -1)
     sizes = [g.extent(x, axis) for axis in range(x.rank - 2)]
     flat = g.op("Reshape", x, [*sizes, -1])
@@ -64,7 +64,7 @@ def _places(g: Builder, rows: int | Value, columns: int | Value, offset: int) ->
         whole.op("Sub", whole.value(n), k)
         for n, k in zip((rows, columns), first, strict=True)
     ]
-    line = places(g, whole.op("Max", whole.op("Min", *left), 0))
+    line = multiples(g, whole.op("Max", whole.op("Min", *left), 0))
     row = whole.op("Mul", whole.op("Add", line, first[0]), whole.value(columns))
     return whole.op("Add", row, whole.op("Add", line, first[1]))
 
@@ -89,7 +89,7 @@ def diagonal_scatter(
     order = [*others, a, b]
     shape = [g.extent(self, axis) for axis in order]
     back = [order.index(axis) for axis in range(self.rank)]
-    return permuted(g, g.op("Reshape", flat_result, shape), back)
+    return permute_value(g, g.op("Reshape", flat_result, shape), back)
 
 
 @rule("aten.trace.default")
@@ -140,7 +140,7 @@ def diag_embed(
     goals = [dim1 % rank, dim2 % rank]
     others = iter(range(rank - 2))
     order = {goals[0]: rank - 2, goals[1]: rank - 1}
-    return permuted(
+    return permute_value(
         g, matrix, [order[a] if a in order else next(others) for a in range(rank)]
     )
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from burn_import.frontends.torch_export.aten.linalg.diagonals import eye
-from burn_import.frontends.torch_export.aten.math.creation import filled
+from burn_import.frontends.torch_export.aten.math.creation import filled_tensor
 from burn_import.frontends.torch_export.builder import BOOL, INT32, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
@@ -76,7 +76,7 @@ def linalg_inv(g: Builder, A: Value) -> Value:  # noqa: N803
 def no_errors(g: Builder, x: Value) -> Value:
     """Return zeros for each matrix: whenever there is a result, no error was found."""
     batch = [g.extent(x, axis) for axis in range(x.rank - 2)]
-    return filled(g.at(INT32), batch, 0)
+    return filled_tensor(g.at(INT32), batch, 0)
 
 
 @rule("aten.linalg_inv_ex.default")
@@ -229,7 +229,7 @@ def grouped_matmul(
 ) -> Value:
     """Return groups of rows times a matrix each, or batched products."""
     if bias is not None:
-        raise UnsupportedModel("a grouped product with a bias")
+        raise UnsupportedModel("grouped products with a bias are not supported")
     if offs is None and self.rank == mat2.rank == _BATCH:
         return g.op("MatMul", *g.floats(self, mat2))
     if offs is None or (self.rank, mat2.rank) != (_BATCH - 1, _BATCH):

@@ -8,7 +8,7 @@ from typing import Any
 
 from burn_import.frontends.torch_export.aten.linalg.diagonals import eye
 from burn_import.frontends.torch_export.aten.linalg.linear_systems import inverse
-from burn_import.frontends.torch_export.aten.math.arithmetic import times
+from burn_import.frontends.torch_export.aten.math.arithmetic import multiply_by
 from burn_import.frontends.torch_export.builder import INT64, Builder, Operand, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
@@ -41,12 +41,14 @@ def matmul(
     return g.op("MatMul", *g.floats(self, other or mat2 or tensor or vec))
 
 
-def added(g: Builder, self: Value, term: Value, beta: Operand, alpha: Operand) -> Value:
+def weighted_sum(
+    g: Builder, self: Value, term: Value, beta: Operand, alpha: Operand
+) -> Value:
     """Return ``beta * self + alpha * term``, in the order that passes recognize."""
-    product = times(g, term, alpha)
+    product = multiply_by(g, term, alpha)
     if not isinstance(beta, Value) and beta == 0:
         return product
-    return g.op("Add", product, times(g, g.cast(self), beta))
+    return g.op("Add", product, multiply_by(g, g.cast(self), beta))
 
 
 @rule("aten.addmm.default", "aten.addmm.dtype")
@@ -60,7 +62,7 @@ def addmm(
     beta: Any = 1,
     alpha: Any = 1,
 ) -> Value:
-    return added(g, self, g.op("MatMul", *g.floats(mat1, mat2)), beta, alpha)
+    return weighted_sum(g, self, g.op("MatMul", *g.floats(mat1, mat2)), beta, alpha)
 
 
 @rule("aten.baddbmm.default", "aten.baddbmm.dtype")
@@ -74,7 +76,7 @@ def baddbmm(
     beta: Any = 1,
     alpha: Any = 1,
 ) -> Value:
-    return added(g, self, g.op("MatMul", *g.floats(batch1, batch2)), beta, alpha)
+    return weighted_sum(g, self, g.op("MatMul", *g.floats(batch1, batch2)), beta, alpha)
 
 
 @rule("aten.addbmm.default")
@@ -82,14 +84,14 @@ def addbmm(
     g: Builder, self: Value, batch1: Value, batch2: Value, beta: Any = 1, alpha: Any = 1
 ) -> Value:
     total = g.op("ReduceSum", g.op("MatMul", batch1, batch2), [0], keepdims=0)
-    return added(g, self, total, beta, alpha)
+    return weighted_sum(g, self, total, beta, alpha)
 
 
 @rule("aten.addmv.default")
 def addmv(
     g: Builder, self: Value, mat: Value, vec: Value, beta: Any = 1, alpha: Any = 1
 ) -> Value:
-    return added(g, self, g.op("MatMul", mat, vec), beta, alpha)
+    return weighted_sum(g, self, g.op("MatMul", mat, vec), beta, alpha)
 
 
 @rule("aten.outer.default", "aten.ger.default")
@@ -101,7 +103,7 @@ def outer(g: Builder, self: Value, vec2: Value) -> Value:
 def addr(
     g: Builder, self: Value, vec1: Value, vec2: Value, beta: Any = 1, alpha: Any = 1
 ) -> Value:
-    return added(g, self, outer(g, vec1, vec2), beta, alpha)
+    return weighted_sum(g, self, outer(g, vec1, vec2), beta, alpha)
 
 
 @rule("aten.inner.default")

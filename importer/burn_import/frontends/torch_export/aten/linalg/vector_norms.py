@@ -102,10 +102,10 @@ def matrix_norm(
         assert dim is not None and not isinstance(dim, int)
         rows, columns = (axis % self.rank for axis in dim)
         summed = rows if abs(ord) == 1 else columns
-        kept = columns if abs(ord) == 1 else rows
+        other = columns if abs(ord) == 1 else rows
         sums = g.op("ReduceL1", g.cast(self), [summed])
         best = "ReduceMax" if ord > 0 else "ReduceMin"
-        norm = g.op(best, sums, [kept])
+        norm = g.op(best, sums, [other])
         return norm if keepdim else g.op("Squeeze", norm, [rows, columns])
     if ord not in _SPECTRAL:
         raise UnsupportedModel(

@@ -49,7 +49,7 @@ def into_out(function: Rule, *, is_float: bool = False) -> Rule:
     return apply
 
 
-def times(g: Builder, x: Value, factor: Operand) -> Value:
+def multiply_by(g: Builder, x: Value, factor: Operand) -> Value:
     """Return ``x`` multiplied by a number, unless that is 1."""
     if not isinstance(factor, Value) and factor == 1:
         return x
@@ -60,13 +60,13 @@ def times(g: Builder, x: Value, factor: Operand) -> Value:
 def add(g: Builder, self: Operand, other: Operand, alpha: Operand = 1) -> Value:
     if g.dtype == BOOL:
         return g.op("Or", g.cast(self), g.cast(other))
-    return g.op("Add", g.cast(self), times(g, g.cast(other), alpha))
+    return g.op("Add", g.cast(self), multiply_by(g, g.cast(other), alpha))
 
 
 @rule("aten.sub.Tensor", "aten.sub.Scalar")
 @rule("aten.subtract.Tensor", "aten.subtract.Scalar")
 def sub(g: Builder, self: Operand, other: Operand, alpha: Operand = 1) -> Value:
-    return g.op("Sub", g.cast(self), times(g, g.cast(other), alpha))
+    return g.op("Sub", g.cast(self), multiply_by(g, g.cast(other), alpha))
 
 
 @rule("aten.rsub.Tensor", "aten.rsub.Scalar")
@@ -202,14 +202,14 @@ def clamp_max(g: Builder, self: Value, max: Operand) -> Value:
 
 @rule("aten.lerp.Scalar", "aten.lerp.Tensor")
 def lerp(g: Builder, self: Value, end: Value, weight: Operand) -> Value:
-    return g.op("Add", self, times(g, g.op("Sub", end, self), weight))
+    return g.op("Add", self, multiply_by(g, g.op("Sub", end, self), weight))
 
 
 @rule("aten.addcmul.default")
 def addcmul(
     g: Builder, self: Value, tensor1: Value, tensor2: Value, value: Any = 1
 ) -> Value:
-    product = g.op("Mul", times(g, g.cast(tensor1), value), g.cast(tensor2))
+    product = g.op("Mul", multiply_by(g, g.cast(tensor1), value), g.cast(tensor2))
     return g.op("Add", g.cast(self), product)
 
 
@@ -217,7 +217,7 @@ def addcmul(
 def addcdiv(
     g: Builder, self: Value, tensor1: Value, tensor2: Value, value: Any = 1
 ) -> Value:
-    quotient = g.op("Div", times(g, g.cast(tensor1), value), g.cast(tensor2))
+    quotient = g.op("Div", multiply_by(g, g.cast(tensor1), value), g.cast(tensor2))
     return g.op("Add", g.cast(self), quotient)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from burn.dtypes import is_float
-from burn_import.frontends.torch_export.aten.math.logic import truth
+from burn_import.frontends.torch_export.aten.math.logic import is_nonzero
 from burn_import.frontends.torch_export.builder import BOOL, Builder, Operand, Value
 from burn_import.frontends.torch_export.registry import rule
 
@@ -34,7 +34,7 @@ def to(
     """Return ``self`` in the dtype of the result, for all forms of the call."""
     if self.dtype == g.dtype:
         return self
-    return truth(g, self) if g.dtype == BOOL else g.cast(self)
+    return is_nonzero(g, self) if g.dtype == BOOL else g.cast(self)
 
 
 @rule(

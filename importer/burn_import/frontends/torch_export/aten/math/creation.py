@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT32,
@@ -47,7 +47,7 @@ def arange_step(
     return g.op("Range", *(g.cast(x) for x in (start, end, step)))
 
 
-def filled(g: Builder, size: Sizes, number: Operand) -> Value:
+def filled_tensor(g: Builder, size: Sizes, number: Operand) -> Value:
     """Return a tensor filled with a number."""
     if not size:
         return g.cast(number)
@@ -59,20 +59,20 @@ def filled(g: Builder, size: Sizes, number: Operand) -> Value:
 
 @rule("aten.full.default")
 def full(g: Builder, size: Sizes, fill_value: Operand, dtype: Any = None) -> Value:
-    return filled(g, size, fill_value)
+    return filled_tensor(g, size, fill_value)
 
 
 @rule("aten.new_full.default")
 def new_full(
     g: Builder, self: Value, size: Sizes, fill_value: Operand, dtype: Any = None
 ) -> Value:
-    return filled(g, size, fill_value)
+    return filled_tensor(g, size, fill_value)
 
 
 @rule("aten.full_like.default")
 def full_like(g: Builder, self: Value, fill_value: Operand, dtype: Any = None) -> Value:
     if self.dims is not None and all(isinstance(d, int) for d in self.dims):
-        return filled(g, [int(str(d)) for d in self.dims], fill_value)
+        return filled_tensor(g, [int(str(d)) for d in self.dims], fill_value)
     shape = g.at(INT64).op("Shape", self)
     if isinstance(fill_value, Value):
         return g.op("Expand", g.cast(fill_value), shape)
@@ -80,7 +80,7 @@ def full_like(g: Builder, self: Value, fill_value: Operand, dtype: Any = None) -
     return g.op("ConstantOfShape", shape, value=value)
 
 
-def of_number(number: int) -> None:
+def register_filled(number: int) -> None:
     """Register the rules of tensors filled with a number; ``empty`` is zeros."""
 
     def plain(
@@ -90,12 +90,12 @@ def of_number(number: int) -> None:
         physical_layout: Sizes = (),
         dtype: Any = None,
     ) -> Value:
-        return filled(g, size, number)
+        return filled_tensor(g, size, number)
 
     def new(
         g: Builder, self: Value, size: Sizes, stride: Sizes = (), dtype: Any = None
     ) -> Value:
-        return filled(g, size, number)
+        return filled_tensor(g, size, number)
 
     def like(g: Builder, self: Value, dtype: Any = None) -> Value:
         return full_like(g, self, number)
@@ -109,7 +109,7 @@ def of_number(number: int) -> None:
 
 NAMES = {0: ("zeros", "empty"), 1: ("ones",)}
 for _number in NAMES:
-    of_number(_number)
+    register_filled(_number)
 
 
 @rule("aten.empty_strided.default", "aten.empty_permuted.default")
@@ -120,14 +120,14 @@ def empty(
     physical_layout: Sizes = (),
     dtype: Any = None,
 ) -> Value:
-    return filled(g, size, 0)
+    return filled_tensor(g, size, 0)
 
 
 @rule("aten.new_empty_strided.default")
 def new_empty_strided(
     g: Builder, self: Value, size: Sizes, stride: Sizes = (), dtype: Any = None
 ) -> Value:
-    return filled(g, size, 0)
+    return filled_tensor(g, size, 0)
 
 
 @rule("aten.fill.Scalar", "aten.fill.Tensor")
@@ -160,7 +160,7 @@ def linspace(
     first, last, count = (of.cast(x) for x in (start, end, steps))
     gaps = of.op("Max", of.op("Sub", count, 1), 1)
     step = of.op("Div", of.op("Sub", last, first), gaps)
-    line = of.cast(places(g, steps))
+    line = of.cast(multiples(g, steps))
     return g.cast(of.op("Add", of.op("Mul", line, step), first))
 
 
@@ -185,7 +185,7 @@ def rfftfreq(g: Builder, n: int | Value, d: float = 1.0, dtype: Any = None) -> V
     if isinstance(n, int):
         return g.constant(np.fft.rfftfreq(n, d), g.dtype)
     half = g.at(INT64).op("Add", g.at(INT64).op("Div", n, 2), 1)
-    return _frequencies(g, places(g, half), n, d)
+    return _frequencies(g, multiples(g, half), n, d)
 
 
 @rule("aten.fft_fftfreq.default")
@@ -194,7 +194,7 @@ def fftfreq(g: Builder, n: int | Value, d: float = 1.0, dtype: Any = None) -> Va
     if isinstance(n, int):
         return g.constant(np.fft.fftfreq(n, d), g.dtype)
     whole = g.at(INT64)
-    number = places(g, n)
+    number = multiples(g, n)
     half = whole.op("Div", whole.op("Add", n, 1), 2)
     is_negative = g.at(BOOL).op("GreaterOrEqual", number, half)
     multiple = whole.op("Where", is_negative, whole.op("Sub", number, n), number)
@@ -212,7 +212,7 @@ def eye(g: Builder, n: int | Value, dtype: Any = None) -> Value:
 
 @rule("aten.eye.m")
 def eye_of(g: Builder, n: int | Value, m: int | Value, dtype: Any = None) -> Value:
-    blank = filled(g, [n, m], 0)
+    blank = filled_tensor(g, [n, m], 0)
     return g.op("EyeLike", blank)
 
 
@@ -278,7 +278,7 @@ def vander(
     g: Builder, x: Value, N: int | None = None, increasing: bool = False  # noqa: N803
 ) -> Value:
     count = g.extent(x, 0) if N is None else N
-    line = places(g, count)
+    line = multiples(g, count)
     if not increasing:
         line = g.op("Flip", line, domain="burn", axes=(0,))
     return g.op("Pow", g.op("Unsqueeze", g.cast(x), [-1]), g.cast(line))
@@ -287,5 +287,5 @@ def vander(
 @rule("aten.linalg_vander.default")
 def powers(g: Builder, x: Value, N: int | None = None) -> Value:  # noqa: N803
     """Return the powers of elements from 0, along a new last axis."""
-    line = places(g, g.extent(x, -1) if N is None else N)
+    line = multiples(g, g.extent(x, -1) if N is None else N)
     return g.op("Pow", g.op("Unsqueeze", g.cast(x), [-1]), g.cast(line))

@@ -51,7 +51,7 @@ for _name, _op in {
         rule(f"aten.{_alias}.Tensor", f"aten.{_alias}.Scalar")(_rule)
 
 
-def truth(g: Builder, x: Operand) -> Value:
+def is_nonzero(g: Builder, x: Operand) -> Value:
     """Return a mask of the elements of ``x`` that are not zero."""
     if isinstance(x, Value) and x.dtype == BOOL:
         return x
@@ -62,7 +62,7 @@ def logical(op_type: str) -> Rule:
     """Return the rule of a logical operator."""
 
     def apply(g: Builder, self: Value, other: Value) -> Value:
-        return g.cast(g.at(BOOL).op(op_type, truth(g, self), truth(g, other)))
+        return g.cast(g.at(BOOL).op(op_type, is_nonzero(g, self), is_nonzero(g, other)))
 
     return apply
 
@@ -91,7 +91,7 @@ for _name, _op in {"and": "And", "or": "Or", "xor": "Xor"}.items():
 
 @rule("aten.logical_not.default", "_operator.not_", "torch.sym_not")
 def logical_not(g: Builder, self: Value) -> Value:
-    return g.cast(g.at(BOOL).op("Not", truth(g, self)))
+    return g.cast(g.at(BOOL).op("Not", is_nonzero(g, self)))
 
 
 @rule("aten.bitwise_not.default")
@@ -185,7 +185,7 @@ def where(g: Builder, condition: Value, self: Operand, other: Operand) -> Value:
     if isinstance(condition, Value) and condition.dtype.name not in ("bool", "uint8"):
         name = name_of(condition.dtype)
         raise InvalidModel(f"expected a condition of bool, got {name}")
-    return g.op("Where", truth(g, condition), g.cast(self), g.cast(other))
+    return g.op("Where", is_nonzero(g, condition), g.cast(self), g.cast(other))
 
 
 @rule("aten.masked_fill.Scalar", "aten.masked_fill.Tensor")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from burn_import.frontends.torch_export.aten.math.creation import filled
+from burn_import.frontends.torch_export.aten.math.creation import filled_tensor
 from burn_import.frontends.torch_export.builder import (
     FLOAT32,
     INT64,
@@ -22,20 +22,20 @@ from burn_ir.ops.support import ELEMENT_NUMBERS
 Sizes = Sequence[int | Value]
 
 
-def drawn(g: Builder, op_type: str, size: Sizes, **options: Any) -> Value:
+def random_tensor(g: Builder, op_type: str, size: Sizes, **options: Any) -> Value:
     """Return a random tensor of a fixed or computed shape."""
     fixed = [n for n in size if isinstance(n, int)]
     kind = ELEMENT_NUMBERS[g.dtype]
     if len(fixed) == len(size):
         return g.op(op_type, shape=tuple(fixed), dtype=kind, **options)
-    return g.op(f"{op_type}Like", filled(g, size, 0), **options)
+    return g.op(f"{op_type}Like", filled_tensor(g, size, 0), **options)
 
 
-def sized(op_type: str) -> Rule:
+def random_of_size(op_type: str) -> Rule:
     """Return the rule of random numbers of a given shape."""
 
     def apply(g: Builder, size: Sizes, dtype: Any = None) -> Value:
-        return drawn(g, op_type, size)
+        return random_tensor(g, op_type, size)
 
     return apply
 
@@ -50,7 +50,7 @@ def like(op_type: str) -> Rule:
 
 
 for _name, _op in {"rand": "RandomUniform", "randn": "RandomNormal"}.items():
-    rule(f"aten.{_name}.default")(sized(_op))
+    rule(f"aten.{_name}.default")(random_of_size(_op))
     rule(f"aten.{_name}_like.default")(like(_op))
 
 
@@ -60,7 +60,9 @@ def randint(
 ) -> Value:
     of = g.at(FLOAT32)
     first, last = of.cast(low), of.cast(high)
-    part = of.op("Mul", drawn(of, "RandomUniform", size), of.op("Sub", last, first))
+    part = of.op(
+        "Mul", random_tensor(of, "RandomUniform", size), of.op("Sub", last, first)
+    )
     return g.cast(of.op("Floor", of.op("Add", part, first)))
 
 
@@ -84,7 +86,7 @@ def randint_like_between(
 
 @rule("aten.randperm.default")
 def randperm(g: Builder, n: int | Value, dtype: Any = None) -> Value:
-    keys = drawn(g.at(FLOAT32), "RandomUniform", [n])
+    keys = random_tensor(g.at(FLOAT32), "RandomUniform", [n])
     _, order = g.at(INT64).many("Sort", 2, keys, domain="burn")
     return g.cast(order)
 
@@ -175,7 +177,7 @@ def random_between(g: Builder, self: Value, from_: int, to: int | None) -> Value
     return randint_like_between(g, self, from_, to)
 
 
-def inner(g: Builder, self: Value) -> Value:
+def open_uniform(g: Builder, self: Value) -> Value:
     """Return random numbers in the open interval (0, 1)."""
     least = 2.0**-24
     return g.op("RandomUniformLike", self, low=least, high=1 - least)
@@ -188,7 +190,7 @@ def log_normal(g: Builder, self: Value, mean: float = 1.0, std: float = 2.0) -> 
 
 @rule("aten.cauchy.default")
 def cauchy(g: Builder, self: Value, median: float = 0.0, sigma: float = 1.0) -> Value:
-    turn = g.op("Mul", g.op("Sub", inner(g, self), 0.5), math.pi)
+    turn = g.op("Mul", g.op("Sub", open_uniform(g, self), 0.5), math.pi)
     noise = g.op("Mul", g.op("Tan", turn), float(sigma))
     return g.op("Add", noise, float(median))
 
@@ -196,5 +198,5 @@ def cauchy(g: Builder, self: Value, median: float = 0.0, sigma: float = 1.0) -> 
 @rule("aten.geometric.default")
 def geometric(g: Builder, self: Value, p: float) -> Value:
     """Draw the number of trials up to the first success."""
-    tries = g.op("Div", g.op("Log", inner(g, self)), math.log1p(-float(p)))
+    tries = g.op("Div", g.op("Log", open_uniform(g, self)), math.log1p(-float(p)))
     return g.op("Ceil", tries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from burn_import.frontends.torch_export.aten.math.logic import truth
+from burn_import.frontends.torch_export.aten.math.logic import is_nonzero
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT64,
@@ -18,7 +18,7 @@ from burn_import.frontends.torch_export.registry import Rule, rule
 Axes = int | Sequence[int] | None
 
 
-def listed(dim: Axes) -> list[int]:
+def as_axes(dim: Axes) -> list[int]:
     """Return the axes of a call; [] means all of them."""
     return [dim] if isinstance(dim, int) else list(dim or ())
 
@@ -29,7 +29,7 @@ def reduce(
     """Return ``x`` reduced over axes; over all of them if there are none."""
     if x.dims == ():
         return g.op(op_type, g.op("Unsqueeze", x, [0]), [0], keepdims=0)
-    return g.op(op_type, x, listed(dim) or None, keepdims=int(keepdim))
+    return g.op(op_type, x, as_axes(dim) or None, keepdims=int(keepdim))
 
 
 def reduction(op_type: str) -> Rule:
@@ -59,7 +59,7 @@ rule("aten.logsumexp.default", "aten.special_logsumexp.default")(
 
 def attributes(x: Value, dim: Axes, keepdim: bool) -> dict[str, Any]:
     """Return the attributes of a reduction of burn's domain."""
-    axes = tuple(listed(dim)) if x.dims != () else ()
+    axes = tuple(as_axes(dim)) if x.dims != () else ()
     return {"axes": axes or None, "keepdims": True if keepdim else None}
 
 
@@ -71,7 +71,7 @@ def quantifier(op_type: str) -> Rule:
     ) -> Value:
         of = g.at(BOOL)
         attrs = attributes(self, dim, keepdim)
-        return g.cast(of.op(op_type, truth(of, self), domain="burn", **attrs))
+        return g.cast(of.op(op_type, is_nonzero(of, self), domain="burn", **attrs))
 
     return apply
 
@@ -96,10 +96,10 @@ def sum_to_size(g: Builder, self: Value, size: Sequence[int | Value]) -> Value:
 
 @rule("aten.count_nonzero.default", "aten.count_nonzero.dim_IntList")
 def count_nonzero(g: Builder, self: Value, dim: Axes = None) -> Value:
-    return reduce(g, "ReduceSum", g.cast(truth(g, self), INT64), dim)
+    return reduce(g, "ReduceSum", g.cast(is_nonzero(g, self), INT64), dim)
 
 
-def without_nan(g: Builder, x: Value, number: float = 0) -> Value:
+def replace_nan(g: Builder, x: Value, number: float = 0) -> Value:
     """Return ``x`` with NaN replaced by a number."""
     of = g.at(x.dtype)
     numbers = of.op("Where", of.op("IsNaN", x), of.cast(number), x)
@@ -110,7 +110,7 @@ def without_nan(g: Builder, x: Value, number: float = 0) -> Value:
 def nansum(
     g: Builder, self: Value, dim: Axes = None, keepdim: bool = False, dtype: Any = None
 ) -> Value:
-    return reduce(g, "ReduceSum", without_nan(g, g.cast(self)), dim, keepdim)
+    return reduce(g, "ReduceSum", replace_nan(g, g.cast(self)), dim, keepdim)
 
 
 @rule("aten.nanmean.default")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT64,
@@ -27,7 +27,7 @@ _KINDS = {
 }
 
 
-def count_up(g: Builder, marks: Value, numbers: Value) -> Value:
+def count_at_most(g: Builder, marks: Value, numbers: Value) -> Value:
     """Return for each number how many marks are at most as large."""
     whole = g.at(INT64)
     column = whole.op("Unsqueeze", numbers, [1])
@@ -56,8 +56,8 @@ def segment_reduce(
         )
     ends, counts = _ends_and_counts(g, lengths, offsets)
     whole = g.at(INT64)
-    number = places(g, g.extent(data, 0))
-    segment = whole.op("Unsqueeze", count_up(g, ends, number), [1])
+    number = multiples(g, g.extent(data, 0))
+    segment = whole.op("Unsqueeze", count_at_most(g, ends, number), [1])
     kind, empty = _KINDS[reduce]
     start = initial if initial is not None else 0.0 if reduce == "mean" else empty
     trailing = g.ints([g.extent(data, n) for n in range(1, data.rank)])

@@ -87,7 +87,7 @@ def _select_rank(
     return tuple(g.op("Gather", part, index, axis=dim) for part in ordered)
 
 
-def middle(g: Builder, x: Value, dim: int) -> int | Value:
+def median_rank(g: Builder, x: Value, dim: int) -> int | Value:
     """Return the rank of the lower median along an axis."""
     extent = x.dims[dim] if x.dims else None
     if isinstance(extent, int):
@@ -105,7 +105,7 @@ def median(
     """Return the lower median along an axis, NaN if any element is, and its index."""
     if self.rank == 0:
         return self, g.constant(0)
-    value, index = _select_rank(g, self, middle(g, self, dim), dim, keepdim)
+    value, index = _select_rank(g, self, median_rank(g, self, dim), dim, keepdim)
     return unless_nan(g, value, self, [dim], keepdim), index
 
 
@@ -304,7 +304,7 @@ def unique_consecutive(
 ) -> tuple[Value, Value, Value]:
     """Return elements without repetitions, inverse indices, and counts."""
     if dim is not None:
-        raise UnsupportedModel("unique_consecutive along an axis")
+        raise UnsupportedModel("unique_consecutive along an axis is not supported")
     whole, flat = g.at(INT64), g.op("Reshape", self, [-1])
     later = g.op("Slice", flat, [1], [2**63 - 1], [0])
     earlier = g.op("Slice", flat, [0], [-1], [0])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from burn_import.frontends.torch_export.aten.math.elementwise import info
-from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT32,
@@ -82,8 +82,10 @@ def mode(
         "ReduceSum", whole.cast(test.op("Equal", *pairs)), [axis], keepdims=0
     )
     most = whole.op("ReduceMax", counts, [axis], keepdims=1)
-    kept = g.op("Where", test.op("Equal", counts, most), self, g.cast(_least(g, False)))
-    value = g.op("ReduceMin", kept, [axis], keepdims=1)
+    modes = g.op(
+        "Where", test.op("Equal", counts, most), self, g.cast(_least(g, False))
+    )
+    value = g.op("ReduceMin", modes, [axis], keepdims=1)
     is_mode = whole.cast(replace(test.op("Equal", self, value), dims=None))
     options: dict[str, Any] = {"keepdims": int(keepdim), "select_last_index": 1}
     index = whole.op("ArgMax", is_mode, axis=axis, **options)
@@ -100,22 +102,22 @@ def running(largest: bool) -> Rule:
         if self.rank == 0:
             return self, g.constant(0)
         axis = self.axis(dim)
-        line = places(g, g.extent(self, axis))
+        line = multiples(g, g.extent(self, axis))
         here = g.at(INT64).op("Unsqueeze", line, [1])
         before = g.at(BOOL).op("LessOrEqual", line, here)
         behind = [1] * (self.rank - 1 - axis)
         shape = [*([0, 0]), *behind]
         mask = g.at(BOOL).op("Reshape", before, shape) if behind else before
         wide = g.op("Unsqueeze", self, [axis])
-        kept = g.op("Where", mask, wide, g.cast(_least(g, largest)))
+        earlier = g.op("Where", mask, wide, g.cast(_least(g, largest)))
         name = "Max" if largest else "Min"
-        values = g.op(f"Reduce{name}", kept, [axis + 1], keepdims=0)
+        values = g.op(f"Reduce{name}", earlier, [axis + 1], keepdims=0)
         options: dict[str, Any] = {
             "axis": axis + 1,
             "keepdims": 0,
             "select_last_index": 1,
         }
-        return values, g.at(INT64).op(f"Arg{name}", kept, **options)
+        return values, g.at(INT64).op(f"Arg{name}", earlier, **options)
 
     return apply
 

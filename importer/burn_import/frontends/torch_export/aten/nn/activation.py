@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from burn_import.frontends.torch_export.aten.math.creation import filled
+from burn_import.frontends.torch_export.aten.math.creation import filled_tensor
 from burn_import.frontends.torch_export.aten.math.elementwise import unary
 from burn_import.frontends.torch_export.builder import BOOL, Builder, Operand, Value
 from burn_import.frontends.torch_export.registry import Rule, rule
@@ -87,7 +87,9 @@ def rrelu(
     training: bool = False,
 ) -> Value:
     if training:
-        raise UnsupportedModel("rrelu in training mode; export model.eval()")
+        raise UnsupportedModel(
+            "rrelu is not supported in training mode; export model.eval()"
+        )
     return leaky_relu(g, self, (lower + upper) / 2)
 
 
@@ -165,7 +167,7 @@ def glu(g: Builder, self: Value, dim: int = -1) -> Value:
     return g.op("Mul", a, g.op("Sigmoid", b))
 
 
-def normalized(op_type: str) -> Rule:
+def softmax_rule(op_type: str) -> Rule:
     """Return the rule of a softmax in the dtype of the result."""
 
     def apply(
@@ -187,11 +189,11 @@ def normalized(op_type: str) -> Rule:
 rule(
     *("aten.softmax.int", "aten._softmax.default"),
     "aten.special_softmax.default",
-)(normalized("Softmax"))
+)(softmax_rule("Softmax"))
 rule(
     *("aten.log_softmax.int", "aten._log_softmax.default"),
     "aten.special_log_softmax.default",
-)(normalized("LogSoftmax"))
+)(softmax_rule("LogSoftmax"))
 
 
 @rule("aten._safe_softmax.default")
@@ -206,10 +208,10 @@ def safe_softmax(g: Builder, self: Value, dim: int, dtype: Any = None) -> Value:
 
 @rule("aten.dropout.default", is_alias=True)
 def dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
-    return dropped(g, input, p, train)
+    return apply_dropout(g, input, p, train)
 
 
-def dropped(
+def apply_dropout(
     g: Builder, x: Value, p: float, train: bool | None, module: str = "Dropout"
 ) -> Value:
     """Return ``x`` after the ``nn`` class ``module`` if the program has it applied.
@@ -226,9 +228,9 @@ def dropped(
 def feature_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     """Drop whole channels of samples [batch, channels, ...]."""
     if input.rank in _CHANNELS or not train or p == 0:
-        return dropped(g, input, p, train, _CHANNELS.get(input.rank, "Dropout"))
+        return apply_dropout(g, input, p, train, _CHANNELS.get(input.rank, "Dropout"))
     shape = [g.extent(input, axis) if axis < 2 else 1 for axis in range(input.rank)]
-    return g.op("Mul", input, dropout(g, filled(g, shape, 1), p, train))
+    return g.op("Mul", input, dropout(g, filled_tensor(g, shape, 1), p, train))
 
 
 #: The classes that drop channels, by the rank of their operand.
@@ -237,13 +239,15 @@ _CHANNELS = {2: "Dropout", 3: "Dropout1d", 4: "Dropout2d", 5: "Dropout3d"}
 
 @rule("aten.alpha_dropout.default", is_alias=True)
 def alpha_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
-    return dropped(g, input, p, train, "AlphaDropout")
+    return apply_dropout(g, input, p, train, "AlphaDropout")
 
 
 @rule("aten.feature_alpha_dropout.default", is_alias=True)
 def feature_alpha_dropout(g: Builder, input: Value, p: float, train: bool) -> Value:
     if train and p:
-        raise UnsupportedModel("alpha dropout of channels in training mode")
+        raise UnsupportedModel(
+            "alpha dropout of channels is not supported in training mode"
+        )
     return input
 
 
@@ -252,7 +256,7 @@ def native_dropout(
     g: Builder, input: Value, p: float, train: bool | None
 ) -> tuple[Value, Value]:
     if train is False or p == 0:
-        input = dropped(g, input, p, train)
+        input = apply_dropout(g, input, p, train)
         mask = g.op("Expand", g.constant(True, "bool"), g.op("Shape", input))
         return input, mask
     operands = (g.constant(p, "float32"), g.constant(True, "bool"))

@@ -11,7 +11,7 @@ from burn_import.frontends.torch_export.aten.nn.activation import (
     dropout,
     safe_softmax,
 )
-from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
@@ -42,7 +42,9 @@ def attention(
     """
     if dropout_p:
         if enable_gqa:
-            raise UnsupportedModel("attention with dropout where heads share keys")
+            raise UnsupportedModel(
+                "attention with dropout is not supported if heads share keys"
+            )
         mask = causal_mask(g, query, key) if is_causal else attn_mask
         return with_dropout(g, query, key, value, mask, dropout_p, scale)
     attrs: dict[str, Any] = {"is_causal": int(is_causal) or None, "scale": scale}
@@ -61,7 +63,7 @@ def attention(
 
 def causal_mask(g: Builder, query: Value, key: Value) -> Value:
     """Return a mask [rows, columns] of the keys that are not after a query."""
-    rows, columns = (places(g, g.extent(x, -2)) for x in (query, key))
+    rows, columns = (multiples(g, g.extent(x, -2)) for x in (query, key))
     of = g.at(BOOL)
     mask = of.op("GreaterOrEqual", g.at(INT64).op("Unsqueeze", rows, [-1]), columns)
     return Value(mask.name, BOOL)

@@ -10,7 +10,7 @@ from burn_import.frontends.torch_export.aten.control import formal, types_of
 from burn_import.frontends.torch_export.aten.nn.activation import gelu
 from burn_import.frontends.torch_export.aten.nn.conv import Numbers, convolution
 from burn_import.frontends.torch_export.aten.nn.pool import adaptive_avg_pool, avg_pool
-from burn_import.frontends.torch_export.aten.shape.scatter import placed
+from burn_import.frontends.torch_export.aten.shape.scatter import scatter_slices
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import RULES, Rule, rule
 from burn_ir import UnsupportedModel
@@ -162,10 +162,10 @@ def embedding_backward(
     if scale_grad_by_freq:
         none = replace(g.op("Expand", g.cast(0), [num_weights]), dims=(-1,))
         ones = g.op("Expand", g.cast(1), g.op("Shape", index))
-        counts = placed(g, none, 0, index, ones, "add")
+        counts = scatter_slices(g, none, 0, index, ones, "add")
         rows = g.op("Div", rows, g.op("Gather", counts, column, axis=0))
     zeros = g.op("Expand", g.cast(0), [num_weights, width])
-    return placed(g, replace(zeros, dims=(-1, -1)), 0, index, rows, "add")
+    return scatter_slices(g, replace(zeros, dims=(-1, -1)), 0, index, rows, "add")
 
 
 def centered_gradient(

@@ -20,7 +20,9 @@ def as_tuple(numbers: Numbers, count: int) -> tuple[int, ...]:
     return values * count if len(values) == 1 else values
 
 
-def batched(g: Builder, x: Value, rank: int, apply: Callable[[Value], Value]) -> Value:
+def with_batch_axis(
+    g: Builder, x: Value, rank: int, apply: Callable[[Value], Value]
+) -> Value:
     """Apply ``apply`` to ``x``; a single sample becomes a batch of one."""
     if x.rank == rank:
         return apply(x)
@@ -59,7 +61,7 @@ def conv(
     if isinstance(groups, Value):
         windows = (attrs["strides"], attrs["pads"], attrs["dilations"])
         return conv_in_groups(g, input, weight, bias, groups, windows)
-    return batched(
+    return with_batch_axis(
         g,
         g.cast(input),
         weight.rank,
@@ -112,7 +114,7 @@ def conv_transpose(
         "output_padding": as_tuple(output_padding, count),
         "group": groups,
     }
-    return batched(
+    return with_batch_axis(
         g,
         g.cast(input),
         weight.rank,
@@ -157,7 +159,9 @@ def im2col(
         "pads": as_tuple(padding, 2) * 2,
         "strides": as_tuple(stride, 2),
     }
-    return batched(g, self, 4, lambda x: g.op("Im2Col", x, domain="burn", **attrs))
+    return with_batch_axis(
+        g, self, 4, lambda x: g.op("Im2Col", x, domain="burn", **attrs)
+    )
 
 
 @rule("aten.col2im.default")
@@ -176,6 +180,6 @@ def col2im(
         "strides": as_tuple(stride, 2),
     }
     kernel = list(as_tuple(kernel_size, 2))
-    return batched(
+    return with_batch_axis(
         g, self, 3, lambda x: g.op("Col2Im", x, list(output_size), kernel, **attrs)
     )

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from burn_import.frontends.torch_export.aten.math.segments import count_up
-from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.math.segments import count_at_most
+from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT64,
@@ -43,8 +43,8 @@ def embedding_bag(
     starts = offsets
     if include_last_offset:
         starts = whole.op("Slice", offsets, [0], [-1], [0])
-    number = places(g, g.extent(indices, 0))
-    bag = whole.op("Sub", count_up(g, starts, number), 1)
+    number = multiples(g, g.extent(indices, 0))
+    bag = whole.op("Sub", count_at_most(g, starts, number), 1)
     bag = whole.op("Unsqueeze", bag, [1])
     rows = g.op("Gather", weight, indices, axis=0)
     if per_sample_weights is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from burn_import.frontends.torch_export.aten.linalg.vector_norms import vector_norm
 from burn_import.frontends.torch_export.aten.nn.loss import MEAN, reduce
-from burn_import.frontends.torch_export.aten.shape.scatter import placed
+from burn_import.frontends.torch_export.aten.shape.scatter import scatter_slices
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 
@@ -88,4 +88,4 @@ def embedding_renorm(
     index = g.at(INT64).op("Reshape", g.at(INT64).cast(indices), [-1])
     index = replace(index, dims=(-1,))
     rows = g.op("Gather", scaled, index, axis=0)
-    return placed(g, self, 0, index, rows)
+    return scatter_slices(g, self, 0, index, rows)

@@ -17,8 +17,8 @@ from burn_import.frontends.torch_export.aten.nn.rnn import (
     RNN_TANH,
     Kind,
     Stack,
-    between_layers,
-    inside,
+    dropout_ratio,
+    step_mask,
     swap_time_and_batch,
 )
 from burn_import.frontends.torch_export.builder import (
@@ -33,16 +33,16 @@ from burn_import.frontends.torch_export.registry import rule
 from burn_ir import InvalidModel, UnsupportedModel
 
 
-def packed(g: Builder, of: Packed) -> Value:
+def packed_steps(g: Builder, of: Packed) -> Value:
     """Return the steps [count, features] of all sequences without padding, by time."""
-    where = g.at(INT64).op("NonZero", inside(g, of))
+    where = g.at(INT64).op("NonZero", step_mask(g, of))
     rows = g.at(INT64).op("Transpose", where, perm=(1, 0))
     data = g.op("GatherND", of.padded, rows)
     g.out.packed[data.name] = of
     return data
 
 
-def longest(g: Builder, of: Packed) -> Value:
+def largest_length(g: Builder, of: Packed) -> Value:
     """Return the largest length, as a vector of one element."""
     return g.at(INT64).op("ReduceMax", of.lengths, [0])
 
@@ -58,9 +58,9 @@ def pack_padded_sequence(
     count = lengths
     of = Packed(swap_time_and_batch(g, input) if batch_first else input, count)
     whole = g.at(INT64)
-    sizes = whole.op("ReduceSum", whole.cast(inside(g, of)), [1], keepdims=0)
-    ends = whole.constant([0]), longest(g, of)
-    return packed(g, of), whole.op("Slice", sizes, *ends)
+    sizes = whole.op("ReduceSum", whole.cast(step_mask(g, of)), [1], keepdims=0)
+    ends = whole.constant([0]), largest_length(g, of)
+    return packed_steps(g, of), whole.op("Slice", sizes, *ends)
 
 
 def source(g: Builder, data: Value) -> Packed:
@@ -94,10 +94,10 @@ def pad_packed_sequence(
     if isinstance(total_length, Value):
         end = g.ints(total_length)
     elif total_length <= 0:
-        end = longest(g, of)
+        end = largest_length(g, of)
     else:
         end = g.ints(total_length)
-    mask = g.at(BOOL).op("Unsqueeze", inside(g, of), [2])
+    mask = g.at(BOOL).op("Unsqueeze", step_mask(g, of), [2])
     sequence = g.op("Where", mask, of.padded, g.cast(padding_value))
     extent = g.extent(of.padded, 0)
     if isinstance(total_length, int) and total_length > 0 and extent != total_length:
@@ -123,7 +123,7 @@ def layers(
     run = Stack(g, kind, *stack, lengths=lengths, ratio=ratio)
     padded, *last = run.run(of.padded, states, False)
     whole = replace(padded, dims=of.padded.dims)
-    return [packed(g, Packed(whole, of.lengths)), *last]
+    return [packed_steps(g, Packed(whole, of.lengths)), *last]
 
 
 @rule("aten.lstm.data")
@@ -140,7 +140,7 @@ def lstm(
     bidirectional: bool,
 ) -> Sequence[Value]:
     stack = (params, has_biases, num_layers, bidirectional)
-    ratio = between_layers(g, dropout, train, num_layers)
+    ratio = dropout_ratio(g, dropout, train, num_layers)
     return layers(g, LSTM, data, hx, stack, ratio)
 
 
@@ -160,7 +160,7 @@ def single(kind: Kind, name: str) -> None:
         bidirectional: bool,
     ) -> Sequence[Value]:
         stack = (params, has_biases, num_layers, bidirectional)
-        ratio = between_layers(g, dropout, train, num_layers)
+        ratio = dropout_ratio(g, dropout, train, num_layers)
         return layers(g, kind, data, [hx], stack, ratio)
 
     rule(f"aten.{name}.data")(apply)

@@ -7,7 +7,11 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from burn_import.frontends.torch_export.aten.nn.conv import Numbers, as_tuple, batched
+from burn_import.frontends.torch_export.aten.nn.conv import (
+    Numbers,
+    as_tuple,
+    with_batch_axis,
+)
 from burn_import.frontends.torch_export.builder import INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import Rule, rule
 from burn_ir import UnsupportedModel
@@ -34,15 +38,8 @@ def windows(
 def max_pools(count: int) -> tuple[Rule, Rule]:
     """Return the rules of max pooling over ``count`` axes, without and with indices."""
 
-    def attributes(
-        kernel_size: Numbers,
-        stride: Numbers,
-        padding: Numbers,
-        dilation: Numbers,
-        ceil_mode: bool,
-    ) -> dict[str, Any]:
-        attrs = windows(count, kernel_size, stride, padding, ceil_mode)
-        return {**attrs, "dilations": as_tuple(dilation, count)}
+    def attributes(dilation: Numbers, *options: Any) -> dict[str, Any]:
+        return {**windows(count, *options), "dilations": as_tuple(dilation, count)}
 
     def plain(
         g: Builder,
@@ -53,8 +50,10 @@ def max_pools(count: int) -> tuple[Rule, Rule]:
         dilation: Numbers = 1,
         ceil_mode: bool = False,
     ) -> Value:
-        attrs = attributes(kernel_size, stride, padding, dilation, ceil_mode)
-        return batched(g, self, count + 2, lambda x: g.op("MaxPool", x, **attrs))
+        attrs = attributes(dilation, kernel_size, stride, padding, ceil_mode)
+        return with_batch_axis(
+            g, self, count + 2, lambda x: g.op("MaxPool", x, **attrs)
+        )
 
     def with_places(
         g: Builder,
@@ -65,7 +64,7 @@ def max_pools(count: int) -> tuple[Rule, Rule]:
         dilation: Numbers = 1,
         ceil_mode: bool = False,
     ) -> tuple[Value, Value]:
-        attrs = attributes(kernel_size, stride, padding, dilation, ceil_mode)
+        attrs = attributes(dilation, kernel_size, stride, padding, ceil_mode)
         alone = self.rank == count + 1
         x = g.op("Unsqueeze", self, [0]) if alone else self
         values, places = g.many("MaxPool", 2, x, **attrs)
@@ -112,7 +111,7 @@ def avg_pool(count: int) -> Rule:
         counted = int(count_include_pad or divisor_override is not None)
         if divisor_override is not None and ceil_mode:
             raise UnsupportedModel("expected ceil_mode or divisor_override, got both")
-        pooled = batched(
+        pooled = with_batch_axis(
             g,
             self,
             count + 2,
@@ -140,8 +139,10 @@ def adaptive_avg_pool(count: int) -> Rule:
                 lambda x: g.op("AdaptiveAvgPool", x, g.ints(sizes), domain="burn"),
             )
         if all(size == 1 for size in sizes):
-            return batched(g, self, count + 2, lambda x: g.op("GlobalAveragePool", x))
-        return batched(
+            return with_batch_axis(
+                g, self, count + 2, lambda x: g.op("GlobalAveragePool", x)
+            )
+        return with_batch_axis(
             g,
             self,
             count + 2,

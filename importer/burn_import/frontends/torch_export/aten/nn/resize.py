@@ -16,7 +16,7 @@ ANTIALIASED = {"antialias": 1, "exclude_outside": 1, "cubic_coeff_a": -0.5}
 EXACT = {"nearest_mode": "round_prefer_ceil"}
 
 
-def resized(
+def resize_to(
     g: Builder,
     x: Value,
     sizes: Sizes | None,
@@ -28,7 +28,9 @@ def resized(
     if scales and all(scale is not None for scale in scales):
         check_sizes(g, x, sizes, scales)
         if options.get("antialias") and "coordinate_transformation_mode" in options:
-            raise UnsupportedModel("antialiased scaling with aligned corners")
+            raise UnsupportedModel(
+                "antialiased scaling with aligned corners is not supported"
+            )
         factors = g.constant([1.0, 1.0, *scales], "float32")
         return g.op("Resize", x, None, factors, mode=mode, **options)
     assert sizes is not None
@@ -67,7 +69,7 @@ def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:
         output_size: Sizes | None,
         scale_factors: Sequence[float] | None,
     ) -> Value:
-        return resized(g, input, output_size, scale_factors, "nearest", options)
+        return resize_to(g, input, output_size, scale_factors, "nearest", options)
 
     def plain(
         g: Builder,
@@ -80,7 +82,7 @@ def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:
     ) -> Value:
         by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
         factors = [scales] if len(output_size) == 1 else by_axis
-        return resized(g, self, output_size, factors, "nearest", options)
+        return resize_to(g, self, output_size, factors, "nearest", options)
 
     return vector, plain
 
@@ -100,8 +102,8 @@ def interpolated(mode: str, **options: Any) -> tuple[Rule, Rule]:
         align_corners: bool,
         scale_factors: Sequence[float] | None,
     ) -> Value:
-        kept = all_options(align_corners)
-        return resized(g, input, output_size, scale_factors, mode, kept)
+        chosen = all_options(align_corners)
+        return resize_to(g, input, output_size, scale_factors, mode, chosen)
 
     def plain(
         g: Builder,
@@ -115,27 +117,29 @@ def interpolated(mode: str, **options: Any) -> tuple[Rule, Rule]:
     ) -> Value:
         by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
         factors = [scales] if len(output_size) == 1 else by_axis
-        kept = all_options(align_corners)
-        return resized(g, self, output_size, factors, mode, kept)
+        chosen = all_options(align_corners)
+        return resize_to(g, self, output_size, factors, mode, chosen)
 
     return vector, plain
 
 
-def both(name: str, rules: tuple[Rule, Rule]) -> None:
+def register_overloads(name: str, rules: tuple[Rule, Rule]) -> None:
     """Register the rules of both overloads."""
     rule(f"aten.{name}.vec")(rules[0])
     rule(f"aten.{name}.default")(rules[1])
 
 
 for _count in (1, 2, 3):
-    both(f"upsample_nearest{_count}d", nearest(dict(NEAREST)))
-    both(f"_upsample_nearest_exact{_count}d", nearest(dict(EXACT)))
-both("upsample_linear1d", interpolated("linear"))
-both("upsample_bilinear2d", interpolated("linear"))
-both("upsample_trilinear3d", interpolated("linear"))
-both("upsample_bicubic2d", interpolated("cubic"))
-both("_upsample_bilinear2d_aa", interpolated("linear", antialias=1, exclude_outside=1))
-both("_upsample_bicubic2d_aa", interpolated("cubic", **ANTIALIASED))
+    register_overloads(f"upsample_nearest{_count}d", nearest(dict(NEAREST)))
+    register_overloads(f"_upsample_nearest_exact{_count}d", nearest(dict(EXACT)))
+register_overloads("upsample_linear1d", interpolated("linear"))
+register_overloads("upsample_bilinear2d", interpolated("linear"))
+register_overloads("upsample_trilinear3d", interpolated("linear"))
+register_overloads("upsample_bicubic2d", interpolated("cubic"))
+register_overloads(
+    "_upsample_bilinear2d_aa", interpolated("linear", antialias=1, exclude_outside=1)
+)
+register_overloads("_upsample_bicubic2d_aa", interpolated("cubic", **ANTIALIASED))
 
 #: The modes of ``grid_sampler``, by their number.
 INTERPOLATIONS = ("linear", "nearest", "cubic")

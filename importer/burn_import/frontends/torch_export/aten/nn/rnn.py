@@ -10,7 +10,7 @@ import numpy as np
 
 from burn_import.frontends.torch_export.aten.nn.activation import dropout
 from burn_import.frontends.torch_export.aten.nn.projected_lstm import ProjectedStack
-from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT64,
@@ -43,7 +43,7 @@ LSTM = Kind("LSTM", (0, 3, 1, 2))  # i f g o -> i o f c
 GRU = Kind("GRU", (1, 0, 2))  # r z n -> z r h
 
 
-def between_layers(g: Builder, ratio: float, train: bool, layers: int) -> float:
+def dropout_ratio(g: Builder, ratio: float, train: bool, layers: int) -> float:
     """Return the ratio of the dropout that a stack of layers applies."""
     if layers < 2:
         return 0.0
@@ -65,7 +65,7 @@ def lstm(
     bidirectional: bool,
     batch_first: bool,
 ) -> Sequence[Value]:
-    ratio = between_layers(g, dropout, train, num_layers)
+    ratio = dropout_ratio(g, dropout, train, num_layers)
     stack = params, has_biases, num_layers, bidirectional
     return Stack(g, LSTM, *stack, ratio=ratio).run(input, hx, batch_first)
 
@@ -85,7 +85,7 @@ def single(kind: Kind) -> None:
         bidirectional: bool,
         batch_first: bool,
     ) -> Sequence[Value]:
-        ratio = between_layers(g, dropout, train, num_layers)
+        ratio = dropout_ratio(g, dropout, train, num_layers)
         stack = params, has_biases, num_layers, bidirectional
         return Stack(g, kind, *stack, ratio=ratio).run(input, [hx], batch_first)
 
@@ -119,9 +119,13 @@ class Stack:
         """Return the outputs, and the last states of all layers."""
         g = self.g
         if self.ratio and self.is_projected and self.layers > 1:
-            raise UnsupportedModel("dropout between LSTMs with proj_size")
+            raise UnsupportedModel(
+                "dropout between LSTMs with proj_size is not supported"
+            )
         if x.rank != _RANK:
-            raise UnsupportedModel("a recurrent layer without a batch axis")
+            raise UnsupportedModel(
+                "expected a batch axis in the input of a recurrent layer"
+            )
         if batch_first:
             x = swap_time_and_batch(g, x)
         x, *last = (
@@ -136,9 +140,9 @@ class Stack:
             x = dropout(self.g, x, self.ratio, layer > 0)
             outputs = self.layer(layer, x, states)
             x = self.joined(outputs[0])
-            for kept, state in zip(last, outputs[1:], strict=True):
-                kept.append(state)
-        return [x, *(self.stacked(kept) for kept in last)]
+            for states_of_layers, state in zip(last, outputs[1:], strict=True):
+                states_of_layers.append(state)
+        return [x, *(self.stacked(states_of_layers) for states_of_layers in last)]
 
     @property
     def is_projected(self) -> bool:
@@ -151,7 +155,7 @@ class Stack:
         g, mask = self.g, None
         if self.lengths is not None:
             lengths = g.cast(self.lengths, INT64)
-            steps = g.at(BOOL).op("Unsqueeze", inside(g, Packed(x, lengths)), [2])
+            steps = g.at(BOOL).op("Unsqueeze", step_mask(g, Packed(x, lengths)), [2])
             mask = replace(steps, dims=None if x.dims is None else (*x.dims[:2], 1))
         stack = self.params, self.has_biases, self.layers, self.bidirectional
         return ProjectedStack(g, *stack, mask).run(x, states)
@@ -253,7 +257,7 @@ class Stack:
         g, count = self.g, len(self.kind.gates)
         if value.dims is None or not isinstance(value.dims[0], int):
             raise UnsupportedModel(
-                "a recurrent layer whose weights have no fixed shape"
+                "expected weights of fixed shape in a recurrent layer"
             )
         size = value.dims[0] // count
         spans: list[list[int]] = []
@@ -278,9 +282,9 @@ def swap_time_and_batch(g: Builder, x: Value) -> Value:
     return replace(g.op("Transpose", x, perm=(1, 0, 2)), dims=dims)
 
 
-def inside(g: Builder, of: Packed) -> Value:
+def step_mask(g: Builder, of: Packed) -> Value:
     """Return a mask of the steps that are no padding: bools [time, batch]."""
-    time = g.at(INT64).op("Unsqueeze", places(g, g.extent(of.padded, 0)), [1])
+    time = g.at(INT64).op("Unsqueeze", multiples(g, g.extent(of.padded, 0)), [1])
     return g.at(BOOL).op("Less", time, of.lengths)
 
 
@@ -303,8 +307,8 @@ def cell(op_type: str, states: int, **options: str) -> None:
     ) -> Value | Sequence[Value]:
         first = [hx] if isinstance(hx, Value) else hx
         operands = [input, *first, w_ih, w_hh, *(() if b_ih is None else (b_ih, b_hh))]
-        kept = {k: v for k, v in options.items() if v != "tanh"}
-        results = g.many(op_type, states, *operands, domain="burn", **kept)
+        attributes = {k: v for k, v in options.items() if v != "tanh"}
+        results = g.many(op_type, states, *operands, domain="burn", **attributes)
         return results[0] if states == 1 else results
 
     rule(f"aten.{kind}_cell.default")(apply)

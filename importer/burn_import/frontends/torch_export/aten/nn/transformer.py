@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from burn_import.frontends.torch_export.aten.linalg.matmul import linear
-from burn_import.frontends.torch_export.aten.math.logic import truth
+from burn_import.frontends.torch_export.aten.math.logic import is_nonzero
 from burn_import.frontends.torch_export.builder import BOOL, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
@@ -39,7 +39,7 @@ def native_multi_head_attention(
     The weights are [batch, (heads,) rows, columns]. Nonzero elements of the mask hide
     scores.
     """
-    parts = projected(g, (query, key, value), qkv_weight, qkv_bias)
+    parts = packed_projection(g, (query, key, value), qkv_weight, qkv_bias)
     heads = [
         g.op("Transpose", g.op("Reshape", x, [0, 0, num_head, -1]), perm=(0, 2, 1, 3))
         for x in parts
@@ -47,8 +47,8 @@ def native_multi_head_attention(
     if mask is None and not need_weights:
         output, weights = g.op("Attention", *heads), None
     else:
-        hidden = None if mask is None else spread_mask(g, mask, mask_type)
-        output, weights = explicit(g, heads, embed_dim // num_head, hidden)
+        hidden = None if mask is None else broadcast_mask(g, mask, mask_type)
+        output, weights = explicit_attention(g, heads, embed_dim // num_head, hidden)
     joined = g.op("Reshape", g.op("Transpose", output, perm=(0, 2, 1, 3)), [0, 0, -1])
     out = linear(g, joined, proj_weight, proj_bias)
     if weights is None or not need_weights:
@@ -58,7 +58,7 @@ def native_multi_head_attention(
     return out, weights
 
 
-def projected(
+def packed_projection(
     g: Builder, operands: Sequence[Value], weight: Value, bias: Value
 ) -> Sequence[Value]:
     """Return queries, keys and values [batch, rows, width] by one packed weight."""
@@ -73,9 +73,9 @@ def projected(
     ]
 
 
-def spread_mask(g: Builder, mask: Value, kind: int | None) -> Value:
+def broadcast_mask(g: Builder, mask: Value, kind: int | None) -> Value:
     """Return the mask of hidden scores, bools [batch, heads, rows, columns]."""
-    hidden = truth(g.at(BOOL), mask)
+    hidden = is_nonzero(g.at(BOOL), mask)
     if kind == _PADDED_KEYS:
         return g.at(BOOL).op("Unsqueeze", hidden, [1, 2])
     if kind not in (_QUERIES_AND_KEYS, _HEADS):
@@ -83,7 +83,7 @@ def spread_mask(g: Builder, mask: Value, kind: int | None) -> Value:
     return hidden
 
 
-def explicit(
+def explicit_attention(
     g: Builder, heads: Sequence[Value], size: int, hidden: Value | None
 ) -> tuple[Value, Value]:
     """Return attention and its weights; a fully masked row is NaN."""

@@ -8,9 +8,9 @@ from math import prod
 
 import numpy as np
 
-from burn_import.frontends.torch_export.aten.shape.slicing import places
+from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.builder import INT64, Builder, Value
-from burn_import.frontends.torch_export.memory_layout import Layout, spread
+from burn_import.frontends.torch_export.memory_layout import Layout, element_positions
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
 from burn_ir.dim import Dim
@@ -30,7 +30,7 @@ def layout_of(x: Value) -> Layout:
     return x.layout()
 
 
-def stored_places(
+def strided_indices(
     g: Builder, x: Value, size: Sizes, stride: Sizes, offset: int | Value | None
 ) -> Value:
     """Return the flat indices in ``x``, [*size], of a strided view of its memory.
@@ -44,7 +44,7 @@ def stored_places(
     numbers = [n for n in (*size, *stride, start) if isinstance(n, int)]
     stored, count = layout.places(), len(size)
     if stored is not None and len(numbers) == 2 * count + 1:
-        wanted = spread(numbers[:count], numbers[count:-1], numbers[-1])
+        wanted = element_positions(numbers[:count], numbers[count:-1], numbers[-1])
         if wanted is not None:
             return g.constant(_indices_of_positions(stored, wanted))
     if not layout.is_ordered or not isinstance(layout.offset, int):
@@ -83,7 +83,7 @@ def _computed_indices(
     whole = g.at(INT64)
     total = whole.value(start, INT64)
     for axis, (extent, step) in enumerate(zip(size, stride, strict=True)):
-        line = places(g, extent, step if isinstance(step, int) else 1)
+        line = multiples(g, extent, step if isinstance(step, int) else 1)
         if isinstance(step, Value):
             line = whole.op("Mul", line, step)
         behind = list(range(1, len(size) - axis))
@@ -101,15 +101,17 @@ def as_strided(
     storage_offset: int | Value | None = None,
 ) -> Value:
     """Gather the elements of a strided view; leading axes may stay."""
-    kept = _count_kept_axes(g, self, stride) if storage_offset in (None, 0) else 0
-    if kept:
+    leading = _count_kept_axes(g, self, stride) if storage_offset in (None, 0) else 0
+    if leading:
         layout = layout_of(self)
-        inner = Layout(layout.dims[kept:], layout.strides[kept:], layout.offset)
-        x = g.op("Reshape", self, [0] * kept + [-1])
+        inner = Layout(layout.dims[leading:], layout.strides[leading:], layout.offset)
+        x = g.op("Reshape", self, [0] * leading + [-1])
         part = replace(self, layout=lambda: inner)
-        index = stored_places(g, part, size[kept:], stride[kept:], storage_offset)
-        return g.op("Gather", x, index, axis=kept)
-    index = stored_places(g, self, size, stride, storage_offset)
+        index = strided_indices(
+            g, part, size[leading:], stride[leading:], storage_offset
+        )
+        return g.op("Gather", x, index, axis=leading)
+    index = strided_indices(g, self, size, stride, storage_offset)
     return g.op("Gather", g.op("Reshape", self, [-1]), index, axis=0)
 
 
@@ -123,10 +125,12 @@ def _count_kept_axes(g: Builder, x: Value, stride: Sizes) -> int:
         return 0
     pairs = zip(dims, stride, old.dims, old.strides, strict=False)
     same = [a == c and b == d for a, b, c, d in pairs][: min(x.rank, len(dims)) - 1]
-    kept = next((i for i, is_same in enumerate(same) if not is_same), len(same))
-    while kept and not _ends_within(dims[kept:], stride[kept:], old.strides[kept - 1]):
-        kept -= 1
-    return kept
+    count = next((i for i, is_same in enumerate(same) if not is_same), len(same))
+    while count and not _ends_within(
+        dims[count:], stride[count:], old.strides[count - 1]
+    ):
+        count -= 1
+    return count
 
 
 def _ends_within(dims: Sequence[Dim], stride: Sizes, step: Dim) -> bool:
@@ -149,7 +153,7 @@ def as_strided_scatter(
     storage_offset: int | Value | None = None,
 ) -> Value:
     """Return ``self`` with the elements of a strided view replaced."""
-    index = stored_places(g, self, size, stride, storage_offset)
+    index = strided_indices(g, self, size, stride, storage_offset)
     result = g.op(
         "ScatterElements",
         g.op("Reshape", self, [-1]),

@@ -11,14 +11,14 @@ import numpy as np
 
 from burn_import.frontends.torch_export.aten.shape.slicing import (
     END,
-    places,
+    multiples,
     slice_,
 )
 from burn_import.frontends.torch_export.aten.shape.views import (
     atleast_1d,
     atleast_2d,
     atleast_3d,
-    permuted,
+    permute_value,
 )
 from burn_import.frontends.torch_export.builder import (
     BOOL,
@@ -77,7 +77,7 @@ def pad_sequence(
     return g.op("Concat", *parts, axis=axis)
 
 
-def widened(least: Rule, axis: int) -> Rule:
+def concatenation_of(least: Rule, axis: int) -> Rule:
     """Return the rule of a concatenation of tensors of some least rank."""
 
     def apply(g: Builder, tensors: Sequence[Value]) -> Value:
@@ -88,9 +88,9 @@ def widened(least: Rule, axis: int) -> Rule:
     return apply
 
 
-rule("aten.hstack.default")(widened(atleast_1d, 1))
-rule("aten.vstack.default", "aten.row_stack.default")(widened(atleast_2d, 0))
-rule("aten.dstack.default")(widened(atleast_3d, 2))
+rule("aten.hstack.default")(concatenation_of(atleast_1d, 1))
+rule("aten.vstack.default", "aten.row_stack.default")(concatenation_of(atleast_2d, 0))
+rule("aten.dstack.default")(concatenation_of(atleast_3d, 2))
 
 
 @rule("aten.column_stack.default")
@@ -118,7 +118,7 @@ def block_diag(g: Builder, tensors: Sequence[Value]) -> Value:
     return rows[0] if len(rows) == 1 else g.op("Concat", *rows, axis=0)
 
 
-def padded(
+def pad_value(
     g: Builder, x: Value, pad: Sizes, mode: str = "constant", value: Operand = 0
 ) -> Value:
     """Return ``x`` padded; pairs in ``pad`` begin with the last axis."""
@@ -140,21 +140,21 @@ def _mode(mode: str) -> str | None:
 
 @rule("aten.constant_pad_nd.default")
 def constant_pad(g: Builder, self: Value, pad: Sizes, value: Operand = 0) -> Value:
-    return padded(g, self, pad, "constant", value)
+    return pad_value(g, self, pad, "constant", value)
 
 
 @rule("aten.pad.default")
 def pad_(
     g: Builder, self: Value, pad: Sizes, mode: str = "constant", value: Operand = None
 ) -> Value:
-    return padded(g, self, pad, mode, value)
+    return pad_value(g, self, pad, mode, value)
 
 
 def padding(mode: str) -> Rule:
     """Return the rule of padding with elements of the operand."""
 
     def apply(g: Builder, self: Value, padding: Sizes = (), pad: Sizes = ()) -> Value:
-        return padded(g, self, padding or pad, mode)
+        return pad_value(g, self, padding or pad, mode)
 
     return apply
 
@@ -195,7 +195,7 @@ def repeat_interleave(
 
 
 @rule("aten.repeat_interleave.Tensor")
-def repeated_places(
+def repeated_indices(
     g: Builder, repeats: Value, output_size: int | Value | None = None
 ) -> Value:
     """Return each index as many times as it is repeated."""
@@ -206,7 +206,7 @@ def repeated_places(
     total = output_size
     if total is None:
         total = whole.op("ReduceSum", counts, [0], keepdims=0)
-    number = whole.op("Unsqueeze", places(g, total), [1])
+    number = whole.op("Unsqueeze", multiples(g, total), [1])
     before = g.at(BOOL).op("LessOrEqual", ends, number)
     return g.cast(whole.op("ReduceSum", whole.cast(before), [1], keepdims=0))
 
@@ -224,7 +224,7 @@ def repeat_interleave_each(
         axis = 0 if dim is None else self.axis(dim)
         every = g.at(INT64).op("Shape", x, start=axis, end=axis + 1)
         repeats = g.at(repeats.dtype).op("Expand", repeats, every)
-    index = repeated_places(g.at(INT64), repeats, output_size)
+    index = repeated_indices(g.at(INT64), repeats, output_size)
     return g.op("Gather", x, index, axis=dim or 0)
 
 
@@ -276,10 +276,10 @@ def rot90(g: Builder, self: Value, k: int = 1, dims: Sequence[int] = (0, 1)) -> 
         return self
     if k % 4 == 2:
         return flip(g, self, (a, b))
-    return flip(g, permuted(g, self, perm), (a if k % 4 == 1 else b,))
+    return flip(g, permute_value(g, self, perm), (a if k % 4 == 1 else b,))
 
 
-def halved(back: int) -> Rule:
+def half_shift(back: int) -> Rule:
     """Return the rule of a shift by half of the extents (``fftshift``)."""
 
     def apply(g: Builder, self: Value, dim: Sequence[int] | None = None) -> Value:
@@ -303,13 +303,13 @@ def _swap_halves(g: Builder, x: Value, axis: int, extent: Value, back: int) -> V
 
 
 def _swapped_parts(g: Builder, x: Value, axis: int, start: Value) -> Value:
-    """Return ``x`` with what begins at ``start`` along an axis in front."""
+    """Return ``x`` with the elements from ``start`` on along an axis in front."""
     parts = [slice_(g, x, axis, start, END), slice_(g, x, axis, 0, start)]
     return replace(g.op("Concat", *parts, axis=axis), dims=x.dims)
 
 
-rule("aten.fft_fftshift.default")(halved(0))
-rule("aten.fft_ifftshift.default")(halved(1))
+rule("aten.fft_fftshift.default")(half_shift(0))
+rule("aten.fft_ifftshift.default")(half_shift(1))
 
 
 @rule("aten.meshgrid.indexing", "aten.meshgrid.default")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from burn.dtypes import name_of
-from burn_import.frontends.torch_export.aten.shape.views import permuted
+from burn_import.frontends.torch_export.aten.shape.views import permute_value
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT64,
@@ -29,7 +29,7 @@ def embedding(
     sparse: bool = False,
 ) -> Value:
     if isinstance(padding_idx, Value):
-        raise UnsupportedModel("a padding_idx that is computed")
+        raise UnsupportedModel("expected a constant padding_idx, got a computed one")
     if padding_idx < 0 and not scale_grad_by_freq:
         return g.op("Gather", weight, indices, axis=0)
     options = {"scale_grad_by_freq": int(scale_grad_by_freq)}
@@ -112,7 +112,7 @@ def _with_equal_extents(
 
 
 @dataclass(frozen=True)
-class Places:
+class IndexedAxes:
     """Integer tensors that index some axes of a tensor together (advanced indexing).
 
     ``axes`` and ``index`` correspond. If ``front``, the new axes come first in the
@@ -144,7 +144,7 @@ class Places:
         return [*before, *range(count), *after]
 
 
-def chosen(g: Builder, x: Value, indices: Sequence[Value | None]) -> Places:
+def index_arrays(g: Builder, x: Value, indices: Sequence[Value | None]) -> IndexedAxes:
     """Return the indices of a call; masks become the indices of their true elements."""
     axes: list[int] = []
     parts: list[Value] = []
@@ -167,10 +167,12 @@ def chosen(g: Builder, x: Value, indices: Sequence[Value | None]) -> Places:
             parts.append(g.cast(index, INT64))
             axes.append(axis)
             axis += 1
-    return Places(tuple(axes), tuple(parts), max((i.rank for i in parts), default=0))
+    return IndexedAxes(
+        tuple(axes), tuple(parts), max((i.rank for i in parts), default=0)
+    )
 
 
-def together(g: Builder, index: Sequence[Value]) -> Value:
+def stack_indices(g: Builder, index: Sequence[Value]) -> Value:
     """Return the indices as one tensor whose last axis has a tuple of indices."""
     whole, rank = g.at(INT64), max(i.rank for i in index)
     if len(index) == 1:
@@ -196,12 +198,12 @@ def index(g: Builder, self: Value, indices: Sequence[Value | None]) -> Value:
         return self
     if len(only) == 1 and only[0].dtype == BOOL:
         return _select_masked(g, self, only[0], list(indices).index(only[0]))
-    at = chosen(g, self, indices)
+    at = index_arrays(g, self, indices)
     if len(at.index) == 1:
         return g.op("Gather", self, at.index[0], axis=at.axes[0])
-    x = permuted(g, self, at.order(self.rank))
-    items = g.op("GatherND", x, together(g, at.index))
-    return permuted(g, items, at.result_order(self.rank))
+    x = permute_value(g, self, at.order(self.rank))
+    items = g.op("GatherND", x, stack_indices(g, at.index))
+    return permute_value(g, items, at.result_order(self.rank))
 
 
 @rule("aten._unsafe_masked_index.default")
@@ -258,7 +260,9 @@ def masked_select(g: Builder, self: Value, mask: Value) -> Value:
 @rule("aten.nonzero.default", "aten.argwhere.default")
 def nonzero(g: Builder, self: Value) -> Value:
     if self.rank == 0:
-        raise UnsupportedModel("nonzero of a tensor of rank 0")
+        raise UnsupportedModel(
+            "expected a tensor of rank 1 or more for nonzero, got rank 0"
+        )
     return g.op("Transpose", g.op("NonZero", self), perm=(1, 0))
 
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from burn_import.frontends.torch_export.aten.shape.indexing import (
-    chosen,
     in_range,
+    index_arrays,
     slice_like,
-    together,
+    stack_indices,
 )
-from burn_import.frontends.torch_export.aten.shape.slicing import END, places
-from burn_import.frontends.torch_export.aten.shape.views import permuted
+from burn_import.frontends.torch_export.aten.shape.slicing import END, multiples
+from burn_import.frontends.torch_export.aten.shape.views import permute_value
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT32,
@@ -134,7 +134,7 @@ def index_add(
     updates = source
     if isinstance(alpha, Value) or alpha != 1:
         updates = replace(g.op("Mul", source, g.cast(alpha)), dims=source.dims)
-    return placed(g, self, dim, index, updates, "add")
+    return scatter_slices(g, self, dim, index, updates, "add")
 
 
 @rule("aten.index_reduce.default")
@@ -150,13 +150,15 @@ def index_reduce(
     """Reduce whole slices at indices; a scalar counts as one slice."""
     if self.rank == 0:
         return scatter_reduce(g, self, 0, index, source, reduce, include_self)
-    wide = replace(along(g, self.rank, self.axis(dim), index, source), dims=source.dims)
+    wide = replace(
+        element_indices(g, self.rank, self.axis(dim), index, source), dims=source.dims
+    )
     return scatter_reduce(g, self, dim, wide, source, reduce, include_self)
 
 
 @rule("aten.index_copy.default")
 def index_copy(g: Builder, self: Value, dim: int, index: Value, source: Value) -> Value:
-    return placed(g, self, dim, index, source)
+    return scatter_slices(g, self, dim, index, source)
 
 
 @rule("aten.index_fill.int_Scalar", "aten.index_fill.int_Tensor")
@@ -167,7 +169,7 @@ def index_fill(
         return g.cast(value)
     axis, whole = self.axis(dim), g.at(INT64)
     extent = g.extent(self, axis)
-    near = whole.op("Unsqueeze", places(g, extent), [1])
+    near = whole.op("Unsqueeze", multiples(g, extent), [1])
     folded = whole.op("Mod", whole.cast(index), extent)
     inside = g.at(BOOL).op("Equal", near, folded)
     mask = g.at(BOOL).op("Any", inside, domain="burn", axes=(1,))
@@ -175,7 +177,7 @@ def index_fill(
     return g.op("Where", g.op("Reshape", mask, shape), g.cast(value), self)
 
 
-def placed(
+def scatter_slices(
     g: Builder,
     x: Value,
     dim: int,
@@ -188,13 +190,15 @@ def placed(
         return g.op("Add", x, updates) if reduction else updates
     axis = x.axis(dim)
     # The updates have the same rank, and maybe symbolic extents.
-    wide = along(g, x.rank, axis, index, updates)
+    wide = element_indices(g, x.rank, axis, index, updates)
     return g.op(
         "ScatterElements", x, wide, g.cast(updates), axis=axis, reduction=reduction
     )
 
 
-def along(g: Builder, rank: int, axis: int, index: Value, updates: Value) -> Value:
+def element_indices(
+    g: Builder, rank: int, axis: int, index: Value, updates: Value
+) -> Value:
     """Return indices for every element of ``updates``, from those of whole slices."""
     flat = index if index.rank else g.at(INT64).op("Unsqueeze", index, [0])
     shape = [-1 if a == axis else 1 for a in range(rank)]
@@ -211,7 +215,7 @@ def select_scatter(
         end = index + 1 or END
         return slice_scatter(g, self, slice_, dim, index, end)
     position = replace(g.at(INT64).op("Reshape", index, [1]), dims=(1,))
-    return placed(g, self, dim, position, slice_)
+    return scatter_slices(g, self, dim, position, slice_)
 
 
 @rule("aten.slice_scatter.default")
@@ -228,10 +232,10 @@ def slice_scatter(
     stop = END if end is None else end
     whole = [isinstance(bound, int) for bound in (begin, stop)]
     if step != 1 or not all(whole):
-        line = places(g, g.extent(self, axis))
+        line = multiples(g, g.extent(self, axis))
         ends = (g.ints(begin), g.ints(stop), [0])
         index = g.at(INT64).op("Slice", line, *ends, [step])
-        return placed(g, self, axis, replace(index, dims=(-1,)), src)
+        return scatter_slices(g, self, axis, replace(index, dims=(-1,)), src)
     extent = self.dims[axis] if self.dims else None
     parts = [g.cast(src)]
     if begin != 0:
@@ -260,10 +264,10 @@ def index_put(
     is_mask = len(only) == 1 and only[0].dtype == BOOL
     if is_mask and not accumulate and values.dims in ((), (1,)):
         return _fill_where(g, self, only[0], list(indices).index(only[0]), values)
-    at = chosen(g, self, indices)
+    at = index_arrays(g, self, indices)
     order = at.order(self.rank)
-    front = permuted(g, self, order)
-    index = together(g, at.index)
+    front = permute_value(g, self, order)
+    index = stack_indices(g, at.index)
     new = g.at(INT64).op("Shape", index, start=0, end=-1)
     rest = g.at(INT64).op("Shape", front, start=len(at.axes))
     shape = g.at(INT64).op("Concat", new, rest, axis=0)
@@ -271,7 +275,7 @@ def index_put(
     reduction = "add" if accumulate else None
     result = g.op("ScatterND", front, index, updates, reduction=reduction)
     result = replace(result, dims=front.dims)
-    return permuted(g, result, [order.index(axis) for axis in range(self.rank)])
+    return permute_value(g, result, [order.index(axis) for axis in range(self.rank)])
 
 
 @rule("aten._unsafe_masked_index_put_accumulate.default")
@@ -283,8 +287,8 @@ def masked_index_put(
     values: Value,
 ) -> Value:
     """Add values to the indexed elements where the mask is true."""
-    kept = replace(g.op("Where", mask, g.cast(values), g.cast(0)), dims=values.dims)
-    return index_put(g, self, in_range(g, self, indices), kept, True)
+    updates = replace(g.op("Where", mask, g.cast(values), g.cast(0)), dims=values.dims)
+    return index_put(g, self, in_range(g, self, indices), updates, True)
 
 
 @rule("aten.put.default")
@@ -292,9 +296,9 @@ def put(
     g: Builder, self: Value, index: Value, source: Value, accumulate: bool = False
 ) -> Value:
     """Return ``self`` with elements replaced, or added to, at flattened indices."""
-    flat, places, values = (g.op("Reshape", x, [-1]) for x in (self, index, source))
+    flat, indices, values = (g.op("Reshape", x, [-1]) for x in (self, index, source))
     reduction = "add" if accumulate else None
-    result = g.op("ScatterElements", flat, places, values, axis=0, reduction=reduction)
+    result = g.op("ScatterElements", flat, indices, values, axis=0, reduction=reduction)
     return g.op("Reshape", result, g.op("Shape", self))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from burn_import.frontends.torch_export.aten.shape.views import permuted
+from burn_import.frontends.torch_export.aten.shape.views import permute_value
 from burn_import.frontends.torch_export.builder import INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 
@@ -56,23 +56,23 @@ def unbind(g: Builder, self: Value, dim: int = 0) -> Sequence[Value]:
     numbers = range(len(g.results))
     if not isinstance(self.dims[dim] if self.dims is not None else None, int):
         # ``Split`` raises an error if the extent is another.
-        parts = divided(g, self, [1] * len(g.results), dim)
+        parts = split_by_sizes(g, self, [1] * len(g.results), dim)
         return [g.op("Squeeze", part, [dim]) for part in parts]
     return [g.op("Gather", self, g.constant(index), axis=dim) for index in numbers]
 
 
-def divided(g: Builder, x: Value, sizes: Sizes, dim: int) -> Sequence[Value]:
+def split_by_sizes(g: Builder, x: Value, sizes: Sizes, dim: int) -> Sequence[Value]:
     """Return parts of the given extents along an axis."""
     if len(sizes) == 1:
         return [x]
     return g.many("Split", len(sizes), x, list(sizes), axis=dim)
 
 
-def as_typed(g: Builder, x: Value, dim: int) -> Sequence[Value] | None:
+def split_by_types(g: Builder, x: Value, dim: int) -> Sequence[Value] | None:
     """Return parts with the extents of the results, if all of these are fixed."""
     sizes = [r.dims[dim] if r.dims is not None else None for r in g.results]
     whole = [size for size in sizes if isinstance(size, int)]
-    return divided(g, x, whole, dim) if len(whole) == len(sizes) else None
+    return split_by_sizes(g, x, whole, dim) if len(whole) == len(sizes) else None
 
 
 @rule("aten.split.Tensor", "aten.unsafe_split.Tensor", views=True)
@@ -80,11 +80,11 @@ def as_typed(g: Builder, x: Value, dim: int) -> Sequence[Value] | None:
 def split(
     g: Builder, self: Value, split_size: int | Value, dim: int = 0
 ) -> Sequence[Value]:
-    values = as_typed(g, self, dim)
+    values = split_by_types(g, self, dim)
     if values is not None:
         return values
     sizes = [*([split_size] * (len(g.results) - 1)), _rest(g, self, split_size, dim)]
-    return divided(g, self, sizes, dim)
+    return split_by_sizes(g, self, sizes, dim)
 
 
 def _rest(g: Builder, x: Value, size: int | Value, dim: int) -> int | Value:
@@ -104,12 +104,12 @@ def split_with_sizes(
     dim: int = 0,
     split_size: Sizes = (),
 ) -> Sequence[Value]:
-    return divided(g, self, split_sizes or split_size, dim)
+    return split_by_sizes(g, self, split_sizes or split_size, dim)
 
 
 @rule("aten.chunk.default", "aten.unsafe_chunk.default", views=True)
 def chunk(g: Builder, self: Value, chunks: int, dim: int = 0) -> Sequence[Value]:
-    values = as_typed(g, self, dim)
+    values = split_by_types(g, self, dim)
     if values is not None:
         return values
     count = len(g.results)
@@ -129,7 +129,7 @@ def tensor_split(
 ) -> Sequence[Value]:
     """Return parts that end at indices, or of nearly equal extents."""
     axis = _changed_axis(self, g) if dim is None else dim
-    values = as_typed(g, self, axis)
+    values = split_by_types(g, self, axis)
     if values is not None:
         return values
     if sections:
@@ -156,7 +156,7 @@ def _changed_axis(x: Value, g: Builder) -> int:
     return apart[0] if apart else 0
 
 
-def places(g: Builder, count: int | Value, step: int = 1) -> Value:
+def multiples(g: Builder, count: int | Value, step: int = 1) -> Value:
     """Return ``count`` multiples of ``step``, from 0."""
     whole = g.at(INT64)
     if isinstance(count, int):
@@ -178,8 +178,10 @@ def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Val
     else:
         last = whole.op("Div", whole.op("Sub", extent, size), step)
         count = whole.op("Add", last, 1)
-    starts = whole.op("Unsqueeze", places(g, count, step), [1])
-    windows = g.op("Gather", self, whole.op("Add", starts, places(g, size)), axis=axis)
+    starts = whole.op("Unsqueeze", multiples(g, count, step), [1])
+    windows = g.op(
+        "Gather", self, whole.op("Add", starts, multiples(g, size)), axis=axis
+    )
     rank = self.rank + 1
     order = [a for a in range(rank) if a != axis + 1] + [axis + 1]
-    return permuted(g, windows, order)
+    return permute_value(g, windows, order)

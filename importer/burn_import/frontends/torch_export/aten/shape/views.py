@@ -67,7 +67,7 @@ def unflatten(g: Builder, self: Value, dim: int, sizes: Sizes) -> Value:
     return g.op("Reshape", self, extents, allowzero=1 if 0 in extents else None)
 
 
-def permuted(g: Builder, x: Value, perm: Sequence[int]) -> Value:
+def permute_value(g: Builder, x: Value, perm: Sequence[int]) -> Value:
     """Return ``x`` transposed; ``x`` itself for the identity permutation."""
     if list(perm) == sorted(perm):
         return x
@@ -78,7 +78,7 @@ def permuted(g: Builder, x: Value, perm: Sequence[int]) -> Value:
 
 @rule("aten.permute.default", "aten.permute_copy.default", views=True)
 def permute(g: Builder, self: Value, dims: Sequence[int]) -> Value:
-    return permuted(g, self, [self.axis(d) for d in dims])
+    return permute_value(g, self, [self.axis(d) for d in dims])
 
 
 @rule("aten.transpose_.default", mutates="self")
@@ -97,13 +97,13 @@ def transpose(
         return self
     a, b = self.axis(dim0 or axis0), self.axis(dim1 or axis1)
     perm[a], perm[b] = perm[b], perm[a]
-    return permuted(g, self, perm)
+    return permute_value(g, self, perm)
 
 
 @rule("aten.t.default", "aten.t_copy.default", views=True)
 @rule("aten.numpy_T.default", views=True)
 def t(g: Builder, self: Value) -> Value:
-    return permuted(g, self, range(self.rank)[::-1])
+    return permute_value(g, self, range(self.rank)[::-1])
 
 
 @rule(
@@ -130,7 +130,7 @@ def movedim(
     left = [a for a in range(self.rank) if a not in sources]
     perm = dict(zip(goals, sources, strict=True))
     others = iter(left)
-    return permuted(
+    return permute_value(
         g, self, [perm[a] if a in perm else next(others) for a in range(self.rank)]
     )
 
@@ -190,8 +190,8 @@ for _least, _name in ((atleast_1d, "1d"), (atleast_2d, "2d"), (atleast_3d, "3d")
 @rule("aten.expand.default", "aten.expand_copy.default", views=True)
 @rule("aten.broadcast_to.default", views=True)
 def expand(g: Builder, self: Value, size: Sizes, implicit: bool = False) -> Value:
-    kept = [1 if s == -1 and isinstance(s, int) else s for s in size]
-    return g.op("Expand", self, kept) if kept else self
+    target = [1 if s == -1 and isinstance(s, int) else s for s in size]
+    return g.op("Expand", self, target) if target else self
 
 
 @rule("aten.expand_as.default", views=True)

@@ -1,7 +1,7 @@
 """Batch norms by constant factors and addends as machine code.
 
-It reads the channels of a pixel from several images side by side, so that what a dense
-block concatenates ahead of a batch norm is not copied.
+The channels of a pixel are read from several images. The concatenation before a batch
+norm in a dense block is therefore not copied.
 """
 
 from functools import cache
@@ -16,7 +16,7 @@ from burn.ops.support import Array
 _FLOAT32 = np.dtype(np.float32)
 
 
-def scaled_images(
+def scaled_images_kernel(
     images: list[Array], scale: Array, shift: Array, out: Array, has_relu: bool
 ) -> Kernel | None:
     """Return the kernel of the images side by side, times ``scale`` plus ``shift``.

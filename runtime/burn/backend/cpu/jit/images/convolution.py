@@ -39,7 +39,7 @@ class Lines(NamedTuple):
     taps: tuple[int, ...]
 
 
-def convolved(
+def convolution_kernel(
     image: Array,
     weight: Array,
     bias: Array | None,
@@ -51,8 +51,8 @@ def convolved(
     """Return the kernel of the products of windows of ``image`` [N, *size, C] with
     ``weight`` [*K, C, O].
 
-    It adds ``bias`` [O] and ``residual``, which lies as the dense ``out`` [N, *count,
-    O], and bounds the sums by ``limits``.
+    It adds ``bias`` [O] and ``residual``, which has the layout of the dense ``out``
+    [N, *count, O], and clips the sums to ``limits``.
     """
     tiles = TILES[machine().floats]
     lines = _lines(image, out, wins)

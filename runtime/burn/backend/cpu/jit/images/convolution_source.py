@@ -116,7 +116,7 @@ def _tile(size: int, lanes: int, pixel: int) -> str:
     )
 
 
-#: What a tile does for each of its pixels ``i``.
+#: The instructions of a tile for each of its pixels ``i``.
 _ROWS = {
     "places": """\
   %skip{i} = mul i64 %step, {i}

@@ -212,7 +212,7 @@ class Api:
     def __init__(self, library: Library) -> None:
         self.library = library
         self._functions = {
-            name: _declared(library.calls, name, types)
+            name: _declare(library.calls, name, types)
             for name, types in SIGNATURES.items()
         }
         calls = library.calls
@@ -231,7 +231,7 @@ class Api:
         self.execute_bare = calls["dnnl_primitive_execute"]
         self.execute_bare.restype = c_int
         types = SIGNATURES["memory_set_data_handle"]
-        self.point = _declared(library.quick, "memory_set_data_handle", types)
+        self.point = _declare(library.quick, "memory_set_data_handle", types)
         self.set_threads, self.most_threads = _threads(library)
         self._limits = threading.local()
         # Destructors of handles, which may run after this module was unloaded.
@@ -322,7 +322,7 @@ def dims(values: Any) -> Any:
     return Dims(*values)
 
 
-def _declared(library: ctypes.CDLL, name: str, types: tuple[Any, ...]) -> Any:
+def _declare(library: ctypes.CDLL, name: str, types: tuple[Any, ...]) -> Any:
     function = getattr(library, f"dnnl_{name}")
     function.argtypes = types
     function.restype = c_int

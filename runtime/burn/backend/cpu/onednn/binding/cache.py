@@ -22,7 +22,7 @@ from burn.backend.cpu.onednn.binding.scratch import Block, Scratch
 LIMIT = 1024
 #: Work below this takes one thread less time than it takes several to meet.
 ALONE = 1_000_000
-# A row meets each weight once: it is read for one multiplication, not for many.
+# A single row uses each weight for one multiplication only, so reading it dominates.
 _ROW = 16
 
 Make: TypeAlias = Callable[["Primitives"], Any]
@@ -72,7 +72,7 @@ class Primitives(threading.local):
             hash(key)  # or this would not end
             return self.get(key, make, work)
         except KeyError:
-            primitive = entries[key] = self._made(make, work)
+            primitive = entries[key] = self._make(make, work)
             if len(entries) > LIMIT:
                 entries.popitem(last=False)
         return primitive
@@ -88,7 +88,7 @@ class Primitives(threading.local):
             finally:
                 self._known = before
 
-    def _made(self, make: Make, work: int) -> Any:
+    def _make(self, make: Make, work: int) -> Any:
         choose = self.api.set_threads
         if work >= ALONE or choose is None:
             return make(self)
@@ -200,7 +200,7 @@ class Packed:
         identity = id(array)
 
         def gone(reference: "weakref.ref[Array]") -> None:
-            # Another array may have taken the place in the meantime.
+            # Another array may have the same identity in the meantime.
             entry = self._known.get(identity)
             if entry is not None and entry.reference is reference:
                 del self._known[identity]

@@ -230,7 +230,7 @@ def has_nan(array: Array, *, part: Array | None = None) -> bool:
     """
     notes = noting()
     if notes is None:
-        return bool(np.isnan(np.min(array)))  # the least of them is, then
+        return bool(np.isnan(np.min(array)))  # if any is NaN, the minimum is NaN
     if part is not None:
         notes.expect_numbers(part)
     return False

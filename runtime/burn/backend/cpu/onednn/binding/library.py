@@ -8,8 +8,8 @@ from burn.backend.cpu.onednn.binding.search import NAME, candidates
 
 #: The environment variable that names a library file, which is then the only one tried.
 PATH_VARIABLE = "BURN_ONEDNN"
-# A thread of libgomp waits this many rounds at a barrier before it sleeps. Its own
-# default is so long that a foreign busy process, or OpenBLAS, is in its way.
+# The number of rounds that a thread of libgomp spins at a barrier before it sleeps.
+# With the default, spinning threads slow down other busy processes and OpenBLAS.
 SPIN = ("GOMP_SPINCOUNT", "3000")
 RUNTIMES = {0: "none", 1: "sequential", 2: "OpenMP", 4: "TBB", 8: "threadpool"}
 _SYCL = 512
@@ -48,14 +48,14 @@ class Library(NamedTuple):
     quick: ctypes.PyDLL
 
 
-class Found(NamedTuple):
+class LibraryChoice(NamedTuple):
     """The library to use, or None, and the reasons for rejected candidates."""
 
     library: Library | None
     refused: tuple[str, ...]
 
 
-def find_library() -> Found:
+def find_library() -> LibraryChoice:
     """Return the first usable library, of version 3 or later and not built for SYCL.
 
     The candidates are the file in :data:`PATH_VARIABLE` and no other, else those of
@@ -66,11 +66,11 @@ def find_library() -> Found:
     given = os.environ.get(PATH_VARIABLE)
     for path in [given] if given else candidates():
         try:
-            return Found(open_library(path), tuple(refused))
+            return LibraryChoice(open_library(path), tuple(refused))
         except (OSError, AttributeError) as error:
             if path != NAME:  # the system need not have one
                 refused.append(f"{path}: {error}")
-    return Found(None, tuple(refused))
+    return LibraryChoice(None, tuple(refused))
 
 
 def keep_memory() -> None:

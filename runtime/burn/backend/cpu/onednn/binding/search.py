@@ -25,8 +25,8 @@ from pathlib import Path
 WHEEL = "onednn-cpu-gomp"
 NAME = "libdnnl.so.3"
 _UNPACKED = f"{WHEEL.replace('-', '_')}-*.data/data/lib"
-#: The folder that the package ``burn`` is in; inside of a zip application a path that
-#: goes on behind a file.
+#: The parent folder of the package ``burn``; in a zip application this is a path inside
+#: of the zip file.
 SITE = Path(__file__).parents[5]
 
 

@@ -65,10 +65,10 @@ def _cast(x: Array, dtype: DType) -> Array | None:
     kernel: Recast | None = session.primitives.get(key, make, x.size * 4)
     if kernel is not None:
         return kernel.run(x)
-    return None if order is None else _copied(x, dtype, order)
+    return None if order is None else _cast_by_numpy(x, dtype, order)
 
 
-def _copied(x: Array, dtype: DType, order: tuple[int, ...]) -> Array:
+def _cast_by_numpy(x: Array, dtype: DType, order: tuple[int, ...]) -> Array:
     """Return ``x`` as ``dtype`` in memory order ``order``, cast by NumPy."""
     out = empty_in_order(x, dtype, order)
     do(partial(np.copyto, out, x, casting="unsafe"))

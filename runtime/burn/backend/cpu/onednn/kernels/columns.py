@@ -32,8 +32,8 @@ from burn.ops.support import axes_of
 _ELEMENTS, _ROWS, _COLUMNS = 1 << 16, 64, 16
 #: From so many rows on, a part of them is summed at a time.
 _LONG = 512
-#: Rows of so many columns, or twice as many and so on, begin in one set of the cache:
-#: half of that is taken at a time.
+#: Rows whose columns are a multiple of this begin in one set of the cache: half as many
+#: columns are summed at a time.
 _ALIASED = 512
 
 
@@ -64,13 +64,13 @@ def _columns(x: Array, axes: tuple[int, ...]) -> Array | None:
     if x.dtype != FLOAT32 or x.size < _ELEMENTS or not axes:
         return None
     order = sorted(range(x.ndim), key=lambda a: -x.strides[a])
-    kept = order[len(axes) :]
-    if {*kept} & {*axes} or kept != sorted(kept):
+    others = order[len(axes) :]
+    if {*others} & {*axes} or others != sorted(others):
         return None
     table = x.transpose(order)
     if not table.flags.c_contiguous:
         return None
-    shape = tuple(x.shape[a] for a in kept)
+    shape = tuple(x.shape[a] for a in others)
     columns = prod(shape)
     rows = x.size // columns
     session = current()

@@ -41,7 +41,7 @@ from burn.backend.cpu.onednn.kernels.matrices import (
     is_readable,
     operand,
 )
-from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
+from burn.backend.cpu.onednn.kernels.post_ops import After, addend_index, post_ops
 from burn.ops.fused import linear_then as linear_then_op, matmul_then as matmul_then_op
 from burn.ops.matmul import linear as linear_op, matmul as matmul_op
 
@@ -201,7 +201,7 @@ def _product(
     in_place = in_place and may_overwrite(residual, x, y, bias)
 
     def make(primitives: Primitives) -> "_Product | None":
-        wanted = _Wanted(after, residual, order, in_place)
+        wanted = _ProductForm(after, residual, order, in_place)
         return _prepare(session, primitives, given, wanted, pack)
 
     forms = (form(x), form(y), form(bias), form(residual))
@@ -246,7 +246,7 @@ def _order(x: Array, y: Array, residual: Array | None) -> tuple[int, ...] | None
     return notes.order_of((*batch, x.shape[-2], y.shape[-1]))
 
 
-class _Wanted(NamedTuple):
+class _ProductForm(NamedTuple):
     """The epilogue of a product, and the layout of its result."""
 
     after: After
@@ -300,7 +300,7 @@ def _prepare(
     session: Session,
     primitives: Primitives,
     given: Given,
-    wanted: _Wanted,
+    wanted: _ProductForm,
     pack: bool,
 ) -> _Product | None:
     x, y, bias = given
@@ -332,7 +332,7 @@ def _attempt(
     session: Session,
     primitives: Primitives,
     given: Given,
-    wanted: tuple[tuple[int, ...], _Wanted],
+    wanted: tuple[tuple[int, ...], _ProductForm],
     copies: tuple[bool, bool],
     pack: bool,
 ) -> _Product | None:
@@ -364,6 +364,6 @@ def _attempt(
     if shift is not None:
         operands.append((BIAS, shift))
     if ("add",) in after and not in_place:
-        operands.append((added(after), other))
+        operands.append((addend_index(after), other))
     prepared = primitives.prepared(desc, operands)
     return _Product(prepared, (shape, order, in_place), weights, copies)

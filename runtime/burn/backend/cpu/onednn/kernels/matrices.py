@@ -11,8 +11,8 @@ from burn.backend.cpu.onednn.binding.memory import (
     strided,
 )
 
-#: Multiplications of a tiny product, so many of which are worth a copy, and the
-#: elements that are copied at most.
+#: The most multiplications of a tiny product, the number of such products that is worth
+#: a copy, and the most elements that are copied.
 _TINY, _MANY, _COPIED = 16_384, 4, 32_768
 
 

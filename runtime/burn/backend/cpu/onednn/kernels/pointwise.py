@@ -52,14 +52,14 @@ _GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
 @activation.tanh.on(Cpu)
 def tanh(x: Array) -> Array:
     """Compute :func:`burn.ops.tanh` with oneDNN if that is faster, else with NumPy."""
-    out = _activated(x, limits().cheap, TANH)
+    out = _activate(x, limits().cheap, TANH)
     return activation.tanh.kernel(x) if out is None else out
 
 
 @activation.sigmoid.on(Cpu)
 def sigmoid(x: Array) -> Array:
     """Compute :func:`burn.ops.sigmoid` with oneDNN if faster, else with NumPy."""
-    out = _activated(x, limits().cheap, LOGISTIC)
+    out = _activate(x, limits().cheap, LOGISTIC)
     return activation.sigmoid.kernel(x) if out is None else out
 
 
@@ -68,14 +68,14 @@ def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
     """Compute :func:`burn.ops.leaky_relu` with oneDNN if faster, else with NumPy."""
     out = None
     if alpha != 0:  # without a slope NaN would become 0, and minus infinity NaN
-        out = _activated(x, limits().costly, RELU, alpha)
+        out = _activate(x, limits().costly, RELU, alpha)
     return activation.leaky_relu.kernel(x, alpha=alpha) if out is None else out
 
 
 @activation.gelu.on(Cpu)
 def gelu(x: Array, *, approximate: Any = "none") -> Array:
     """Compute :func:`burn.ops.gelu` with oneDNN if that is faster, else with NumPy."""
-    out = _activated(x, limits().costly, _GELU[approximate])
+    out = _activate(x, limits().costly, _GELU[approximate])
     if out is None or has_nan(out):
         return activation.gelu.kernel(x, approximate=approximate)
     return out
@@ -84,7 +84,7 @@ def gelu(x: Array, *, approximate: Any = "none") -> Array:
 @activation.silu.on(Cpu)
 def silu(x: Array) -> Array:
     """Compute :func:`burn.ops.silu` with oneDNN if that is faster, else with NumPy."""
-    out = _activated(x, limits().cheap, SWISH, 1.0)
+    out = _activate(x, limits().cheap, SWISH, 1.0)
     return activation.silu.kernel(x) if out is None or has_nan(out) else out
 
 
@@ -94,7 +94,7 @@ def _checked_for_nan(
     """Return the kernel of an activation; NumPy computes it if oneDNN returns NaN."""
 
     def kernel(x: Array) -> Array:
-        out = _activated(x, limits().costly, kind, alpha, beta)
+        out = _activate(x, limits().costly, kind, alpha, beta)
         return op.kernel(x) if out is None or has_nan(out) else out
 
     op.on(Cpu)(kernel)
@@ -110,18 +110,18 @@ def _in_plans(
     """
 
     def kernel(x: Array, **static: float) -> Array:
-        out = None if noting() is None else _each(x, kinds(**static))
+        out = None if noting() is None else _apply_each(x, kinds(**static))
         return op.kernel(x, **static) if out is None else out
 
     op.on(Cpu)(kernel)
     return kernel
 
 
-def _each(x: Array, kinds: tuple[Kind, ...]) -> Array | None:
+def _apply_each(x: Array, kinds: tuple[Kind, ...]) -> Array | None:
     out: Array | None = x
     for kind, *numbers in kinds:
         if out is not None:
-            out = _activated(out, 0, int(kind), *numbers)
+            out = _activate(out, 0, int(kind), *numbers)
     return out
 
 
@@ -143,7 +143,7 @@ mish = _checked_for_nan(activation.mish, MISH)
 hard_swish = _checked_for_nan(activation.hard_swish, HARD_SWISH, 1 / 6, 0.5)
 
 
-def _activated(
+def _activate(
     x: Array, least: int, kind: int, alpha: float = 0.0, beta: float = 0.0
 ) -> Array | None:
     """Return the activation of ``x`` in its memory order; None to use NumPy."""

@@ -27,7 +27,7 @@ _GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
 @activation.relu_grad.on(Cpu)
 def relu_grad(grad: Array, out: Array) -> Array:
     """Compute :func:`burn.ops.relu_grad` with oneDNN if faster, else with NumPy."""
-    result = _pulled(grad, out, limits().cheap, RELU)
+    result = _multiply_derivative(grad, out, limits().cheap, RELU)
     if result is None or has_nan(result, part=result):
         return activation.relu_grad.kernel(grad, out)
     return result
@@ -36,13 +36,13 @@ def relu_grad(grad: Array, out: Array) -> Array:
 @activation.gelu_grad.on(Cpu)
 def gelu_grad(grad: Array, x: Array, *, approximate: Any = "none") -> Array:
     """Compute :func:`burn.ops.gelu_grad` with oneDNN if faster, else with NumPy."""
-    result = _pulled(grad, x, limits().costly, _GELU[approximate])
+    result = _multiply_derivative(grad, x, limits().costly, _GELU[approximate])
     if result is None or has_nan(result):
         return activation.gelu_grad.kernel(grad, x, approximate=approximate)
     return result
 
 
-def _pulled(grad: Array, x: Array, least: int, kind: int) -> Array | None:
+def _multiply_derivative(grad: Array, x: Array, least: int, kind: int) -> Array | None:
     """Return ``grad`` times the derivative at ``x``; None to compute it with NumPy."""
     if x.dtype != FLOAT32 or grad.dtype != FLOAT32 or grad.shape != x.shape:
         return None

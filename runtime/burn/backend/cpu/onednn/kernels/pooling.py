@@ -48,7 +48,7 @@ def max_pool(x: Array, *, kernel_size: Any, **static: Any) -> Array:
     """Compute :func:`burn.ops.max_pool` with oneDNN if faster, else with NumPy."""
     out = None
     if x.size and x.size >= limits().costly and not has_nan(x):
-        out = _pooled(x, POOL_MAX, kernel_size, **static)
+        out = _pool(x, POOL_MAX, kernel_size, **static)
     if out is None:
         return max_pool_op.kernel(x, kernel_size=kernel_size, **static)
     return out
@@ -63,7 +63,7 @@ def avg_pool(
     # With ceil_mode oneDNN counts elements beyond the padding, burn does not.
     if not (count_include_pad and static.get("ceil_mode")):
         kind = POOL_WITH_PADDING if count_include_pad else POOL_WITHOUT_PADDING
-        out = _pooled(x, kind, kernel_size, **static)
+        out = _pool(x, kind, kernel_size, **static)
     if out is None:
         static["count_include_pad"] = count_include_pad
         return avg_pool_op.kernel(x, kernel_size=kernel_size, **static)
@@ -77,13 +77,13 @@ def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     if x.ndim in RANKS and sorted(axes_of(axis, x.ndim)) == list(range(2, x.ndim)):
         last = lies_as(x, channels_last(x.shape))
         if last and prod(x.shape[2:]) <= _PLACES:
-            out = _pooled(x, POOL_WITHOUT_PADDING, x.shape[2:])
+            out = _pool(x, POOL_WITHOUT_PADDING, x.shape[2:])
     if out is None:
         return mean_op.kernel(x, axis, keepdims=keepdims)
     return out if keepdims else out.reshape(x.shape[:2])
 
 
-def _pooled(
+def _pool(
     x: Array,
     kind: int,
     kernel_size: Any,

@@ -77,7 +77,7 @@ def activations(operations: PostOps, after: After) -> None:
         operations.activation(*_KINDS[name], *numbers)
 
 
-def activated(api: Api, after: After, line: Handle) -> Description | None:
+def activation_description(api: Api, after: After, line: Handle) -> Description | None:
     """Return a primitive for activations in the layout ``line``, or None."""
     (name, *numbers), *rest = after
     post = PostOps(api)
@@ -91,6 +91,6 @@ def activated(api: Api, after: After, line: Handle) -> Description | None:
     )
 
 
-def added(after: After) -> int:
+def addend_index(after: After) -> int:
     """Return the index of the execution argument for the addend."""
     return POST_OPERATION * (after.index(("add",)) + 1) | SRC_1

@@ -17,7 +17,7 @@ from burn.backend.cpu.onednn.binding.operands import are_float32
 from burn.backend.cpu.onednn.kernels.matmul import product
 from burn.ops.resize import Options, Resampling, resamplings, resize as resize_op
 
-# From there on more is multiplied by zeros than gathering takes.
+# For larger extents multiplications by zero take longer than gathering.
 _LONGEST = 128
 
 
@@ -29,7 +29,7 @@ def resize(
     notes, chosen = noting(), Options(**options)
     if notes is not None and _is_weighted(x, scales, sizes, chosen):
         steps = resamplings(x.shape, scales, sizes, None, chosen)
-        out = _projected(notes, x, steps) if _pays(x, steps) else None
+        out = _resample(notes, x, steps) if _is_faster(x, steps) else None
         if out is not None:
             return out
     return resize_op.kernel(x, scales, sizes, roi, **options)
@@ -48,13 +48,13 @@ def _is_weighted(x: Array, scales: Any, sizes: Any, chosen: Options) -> bool:
     return fixed and all(isinstance(number, int | float) for number in given)
 
 
-def _pays(x: Array, steps: list[Resampling]) -> bool:
+def _is_faster(x: Array, steps: list[Resampling]) -> bool:
     return bool(steps) and all(
         x.shape[step.axis] <= _LONGEST and len(step.taps) for step in steps
     )
 
 
-def _projected(notes: Notes, x: Array, steps: list[Resampling]) -> Array | None:
+def _resample(notes: Notes, x: Array, steps: list[Resampling]) -> Array | None:
     """Return ``x`` resampled axis by axis, in the memory order of ``x``."""
     if not is_dense(x):
         x = compact(x)
@@ -66,11 +66,11 @@ def _projected(notes: Notes, x: Array, steps: list[Resampling]) -> Array | None:
             return None
         matrix = step.matrix(x.shape[step.axis]).astype(np.float32)
         notes.keep(matrix)
-        plain = _applied(matrix, plain, order.index(step.axis))
+        plain = _apply_matrix(matrix, plain, order.index(step.axis))
     return None if plain is None else plain.transpose(np.argsort(order).tolist())
 
 
-def _applied(matrix: Array, x: Array, axis: int) -> Array | None:
+def _apply_matrix(matrix: Array, x: Array, axis: int) -> Array | None:
     """Return ``matrix`` [results, extent] applied along an axis of row-major ``x``."""
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     if prod(after) == 1:

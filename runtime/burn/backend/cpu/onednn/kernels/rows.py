@@ -57,11 +57,11 @@ def take_grad(
     if notes is None or axis % len(shape) or grad.itemsize <= _HALVES:
         return take_grad_op.kernel(grad, indices, axis, shape=shape)
     out = notes.empty(shape, grad.dtype)
-    do(partial(_spread, out, grad, np.asarray(indices)))
+    do(partial(_add_rows, out, grad, np.asarray(indices)))
     return out
 
 
-def _spread(out: Array, rows: Array, indices: Array) -> None:
+def _add_rows(out: Array, rows: Array, indices: Array) -> None:
     out.fill(0)
     add_rows_at(out, rows, indices)
 

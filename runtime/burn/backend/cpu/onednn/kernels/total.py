@@ -17,9 +17,9 @@ from burn.backend.cpu.onednn.binding.prepared import (
     described,
 )
 
-#: Of fewer elements NumPy finds two extremes in the same time.
+#: With fewer elements NumPy's minimum and maximum take the same time.
 LEAST = 1 << 17
-#: So many parts are summed for themselves, at most and at least.
+#: The most and the fewest parts that are summed separately.
 _MOST, _FEWEST = 64, 8
 
 

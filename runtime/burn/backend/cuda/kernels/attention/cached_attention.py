@@ -39,12 +39,14 @@ def cached_attention(
 ) -> tuple[Array, Array]:
     """Compute :func:`burn.ops.decoding.cached_attention` without concatenation."""
     operands = (query, key, value, past_key, past_value, mask, cos, sin)
-    compute: Any = _by_kernel if _fits(*operands) else cached_attention_op.kernel
+    compute: Any = (
+        _by_kernel if _are_supported(*operands) else cached_attention_op.kernel
+    )
     out, new_key = compute(*operands, scale=scale, empty_is_zero=empty_is_zero)
     return out, new_key
 
 
-def _fits(query: Array, key: Array, value: Array, *others: Any) -> bool:
+def _are_supported(query: Array, key: Array, value: Array, *others: Any) -> bool:
     past_key, past_value, mask, cos, sin = others
     (_, heads, _, size), groups = query.shape, key.shape[1]
     arrays = (query, key, value, past_key, past_value)

@@ -139,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(32 * WARPS, BLOCKS) tiled_attention
     mask += batch * mask_batch + head * mask_head;
     out += batch * out_batch + head * out_head;
     unsigned q[SIZE / DEPTH][4];
-    // Rows after the last one compute what the last one does, and write nothing.
+    // Rows after the last one repeat the last one, and write nothing.
     #pragma unroll
     for (int k = 0; k < SIZE / DEPTH; k++)
         load_query(q[k], query + row[0] * query_row, query + row[1] * query_row,

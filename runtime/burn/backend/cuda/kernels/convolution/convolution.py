@@ -84,7 +84,7 @@ def with_geometry(
 ) -> tuple[Array, Geometry | None, Shape]:
     """Return the image of a convolution, its geometry, and the shape of the result.
 
-    If the padding is not symmetric, what one side has more becomes part of the image.
+    If the padding is not symmetric, the difference of both sides is padded explicitly.
     """
 
     def geometry_of(image: Array, padding: Any) -> tuple[Geometry | None, Windows]:

@@ -62,13 +62,13 @@ def _register(
             result: Array = op.kernel(x, **static)
             return result
         values = ({**defaults, **static}[name] for name in defaults)
-        return _applied(_kernel(op.name, formula, tuple(defaults)), x, *values)
+        return _apply(_kernel(op.name, formula, tuple(defaults)), x, *values)
 
     run.__doc__ = f":func:`burn.ops.{op.name}` in one kernel."
     op.on(Cuda)(run)
 
 
-def _applied(kernel: Callable[..., Any], x: Array, *parameters: float) -> Array:
+def _apply(kernel: Callable[..., Any], x: Array, *parameters: float) -> Array:
     result: Array = preserving(kernel)(x, *parameters)
     return result
 
@@ -84,4 +84,4 @@ def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
         result: Array = activation.gelu.kernel(x, approximate=approximate)
         return result
     formula = TANH if approximate == "tanh" else ERF
-    return _applied(_kernel(f"gelu_{approximate}", formula, ()), x)
+    return _apply(_kernel(f"gelu_{approximate}", formula, ()), x)

@@ -61,7 +61,7 @@ def elements(x: Array, *others: Array, element: Element) -> Array:
     if not 0 < prod(shape) <= _MOST or not is_printed(element):
         return elements_op.kernel(*arrays, element=element)
     order = _order(arrays, shape)
-    return _computed(element, arrays, shape, order)
+    return _compute(element, arrays, shape, order)
 
 
 def dense(array: Array) -> Array:
@@ -79,16 +79,16 @@ def copy_in_order(array: Array, order: tuple[int, ...]) -> Array:
     """Return a copy of ``array`` in this memory order."""
     dtype = array.dtype
     element = Element(COPY, (dtype,), dtype, (Operand(0, dtype),))
-    return _computed(element, (array,), array.shape, order)
+    return _compute(element, (array,), array.shape, order)
 
 
-def _computed(
+def _compute(
     element: Element, arrays: Any, shape: tuple[int, ...], order: tuple[int, ...]
 ) -> Array:
     """Return the result in memory order ``order``."""
     import cupy
 
-    moved = [_spread(cupy, array, shape).transpose(order) for array in arrays]
+    moved = [_broadcast(cupy, array, shape).transpose(order) for array in arrays]
     out = cupy.empty([shape[axis] for axis in order], element.dtype)
     loop = loop_of(out.shape, moved, element.dtype)
     kernel = _kernel(element, tuple(a.dtype for a in arrays), loop)
@@ -98,7 +98,7 @@ def _computed(
     return result
 
 
-def _spread(cupy: Any, array: Array, shape: tuple[int, ...]) -> Array:
+def _broadcast(cupy: Any, array: Array, shape: tuple[int, ...]) -> Array:
     return array if array.shape == shape else cupy.broadcast_to(array, shape)
 
 
@@ -192,7 +192,7 @@ def source(element: Element, dtypes: tuple[Any, ...], loop: Loop) -> str:
         .replace("<R>", f"<{out}>")
         .replace("(R)", f"({out})")
     )
-    # Operands and result can be wider than what is computed between them.
+    # Operands and result can be wider than the values between them.
     return ("#include <cuda_fp16.h>\n" if "__half" in code else "") + HEADER + code
 
 

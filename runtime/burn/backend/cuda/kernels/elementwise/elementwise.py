@@ -50,7 +50,7 @@ def preserving(kernel: Callable[..., Any]) -> Callable[..., Any]:
         if axes is None:
             return kernel(*args, **static)
         rank = len(axes)
-        moved = [_transposed(arg, axes) for arg in args]
+        moved = [_transpose(arg, axes) for arg in args]
         out = kernel(*moved, **static)
         return out.transpose(np.argsort(axes).tolist()) if out.ndim == rank else out
 
@@ -69,7 +69,7 @@ def _order(args: tuple[Any, ...]) -> tuple[int, ...] | None:
     return None
 
 
-def _transposed(arg: Any, axes: tuple[int, ...]) -> Any:
+def _transpose(arg: Any, axes: tuple[int, ...]) -> Any:
     rank = getattr(arg, "ndim", 0)
     if not rank:
         return arg

@@ -105,7 +105,7 @@ def apply_after(out: Array, residual: Array | None, after: After) -> Array:
         return out
     if out.dtype not in TYPES or not _is_dense(out):
         return fused.apply_after(out, residual, after)
-    residual = _like(residual, out) if has_residual(after) else None
+    residual = _laid_out_like(residual, out) if has_residual(after) else None
     _, most = TYPES[out.dtype]
     pointers = [out.data.ptr, 0 if residual is None else residual.data.ptr]
     aligned = all(pointer % 16 == 0 for pointer in pointers)
@@ -129,7 +129,7 @@ def _is_dense(array: Array) -> bool:
     return True
 
 
-def _like(array: Any, out: Array) -> Array:
+def _laid_out_like(array: Any, out: Array) -> Array:
     """Return ``array`` with the shape, dtype and strides of the dense ``out``."""
     import cupy
 

@@ -107,7 +107,7 @@ class Printer:
             name, given = self._element(expression), expression.dtype
         else:
             return _number(expression, dtype)
-        return name if given == dtype else _converted(name, given, dtype)
+        return name if given == dtype else _convert(name, given, dtype)
 
     def _element(self, element: Element) -> str:
         if element in self._names:
@@ -124,7 +124,7 @@ class Printer:
             )
             return name
         if element.name == COPY:
-            text = _converted(args[0], element.types[0], element.dtype)
+            text = _convert(args[0], element.types[0], element.dtype)
         elif element.name == SELECT:
             text = f"{args[0]} ? {args[1]} : {args[2]}"
         else:
@@ -148,7 +148,7 @@ def _formula(element: Element, arg: str, name: str) -> str:
     return f"typedef {kind} W; const W v = {arg}; {given}{name} = {text};"
 
 
-def _converted(name: str, given: Any, wanted: Any) -> str:
+def _convert(name: str, given: Any, wanted: Any) -> str:
     if wanted == _BOOL:
         return name if given == _BOOL else f"({name} != 0)"
     if wanted == _HALF and given != _BOOL:

@@ -39,7 +39,7 @@ def contract_pair(
             if extents.setdefault(label, extent) != extent:
                 return None
     (left, x), (right, y) = (
-        _summed(x, term, set(other) | set(result))
+        _sum_unshared(x, term, set(other) | set(result))
         for x, term, other in zip(xs, terms, reversed(terms), strict=True)
     )
     shared = [label for label in left if label in right]
@@ -61,8 +61,8 @@ def contract_pair(
     return out.transpose([labels.index(label) for label in result])
 
 
-def _summed(array: Array, term: str, needed: set[str]) -> tuple[str, Array]:
+def _sum_unshared(array: Array, term: str, needed: set[str]) -> tuple[str, Array]:
     """Return the labels and the operand without the axes that nothing else has."""
     axes = tuple(axis for axis, label in enumerate(term) if label not in needed)
-    kept = "".join(label for label in term if label in needed)
-    return kept, array.sum(axes) if axes else array
+    labels = "".join(label for label in term if label in needed)
+    return labels, array.sum(axes) if axes else array

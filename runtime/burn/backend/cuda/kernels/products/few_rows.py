@@ -58,7 +58,7 @@ def row_linear(
     """
     operands = (x, weight, bias, residual, norm_weight, norm_bias, gate)
     options: Any = {"norm": norm, "epsilon": epsilon, "after": after}
-    if not _fits(operands, norm, after):
+    if not _are_supported(operands, norm, after):
         return _by_parts(*operands, **options)
     if not is_tuning(x.device.id):
         return _by_kernel(*operands, **options)
@@ -104,7 +104,7 @@ def _variants(form: Form, device: Any) -> list[Any]:
     return [*variants, _by_parts]
 
 
-def _fits(operands: Operands, norm: Norm, after: After) -> bool:
+def _are_supported(operands: Operands, norm: Norm, after: After) -> bool:
     """Return whether the kernels support the operands."""
     x, weight, bias, residual = operands[:4]
     assert x is not None and weight is not None

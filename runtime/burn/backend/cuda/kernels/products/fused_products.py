@@ -39,7 +39,7 @@ def linear_then(
     rest = after
     out = None
     is_layer = weight.ndim == 2 and x.shape[-1:] == (weight.shape[1],)
-    if is_layer and are_multiplied(x, weight) and _takes(bias, weight):
+    if is_layer and are_multiplied(x, weight) and _can_add_bias(bias, weight):
         addend = _addend(residual, shape, x) if after[0] == ("add",) else None
         rest = after[addend is not None :]
         operands = (x.reshape(-1, x.shape[-1]), weight.T, bias, addend)
@@ -65,7 +65,7 @@ def _activation(after: After, x: Array) -> str:
     return "" if name == "GELU" and is_exact else name
 
 
-def _takes(bias: Array | None, weight: Array) -> bool:
+def _can_add_bias(bias: Array | None, weight: Array) -> bool:
     return bias is None or is_epilogue(bias, weight)
 
 

@@ -266,7 +266,7 @@ def matmul(x: Array, y: Array) -> Array:
         import cupy
 
         outer = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
-        out = multiply(_spread(cupy, x, outer), _spread(cupy, y, outer))
+        out = multiply(_broadcast(cupy, x, outer), _broadcast(cupy, y, outer))
         return _or_generic(out, x, y, (*outer, x.shape[-2], y.shape[-1]))
     return matmul_op.kernel(x, y)
 
@@ -285,7 +285,7 @@ def are_multiplied(x: Array, y: Array) -> bool:
     return cublas_lt() is not None
 
 
-def _spread(cupy: Any, array: Array, outer: tuple[int, ...]) -> Array:
+def _broadcast(cupy: Any, array: Array, outer: tuple[int, ...]) -> Array:
     """Return ``array`` broadcast to the leading axes ``outer``, or as one matrix."""
     if all(extent == 1 for extent in array.shape[:-2]):
         return array.reshape(array.shape[-2:])
@@ -322,7 +322,7 @@ def multiply(
         *(bias is not None, addend is not None, activation, scale, given),
         wide=out is not None and out.dtype != x.dtype,
     )
-    product = _prepared(device, x.dtype, left, right, extra)
+    product = _prepared_product(device, x.dtype, left, right, extra)
     if product is None:
         return None
     if out is None:
@@ -334,7 +334,7 @@ def multiply(
     return out
 
 
-def _prepared(
+def _prepared_product(
     device: int, dtype: Any, left: Matrix, right: Matrix, extra: Extra
 ) -> Product | None:
     """Return this thread's prepared product, None if there is no algorithm."""

@@ -44,11 +44,17 @@ from burn.backend.cpu.onednn.binding.prepared import (
 )
 from burn.backend.cpu.onednn.binding.weights import Weights
 from burn.backend.cpu.onednn.kernels.convolution.faster_code import FASTER
-from burn.backend.cpu.onednn.kernels.convolution.pack_width import Beside, beside
-from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
-from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import Folded, folded
+from burn.backend.cpu.onednn.kernels.convolution.pack_width import (
+    PackedWidth,
+    packed_width,
+)
+from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, rebatched
+from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import (
+    SpaceToDepth,
+    space_to_depth,
+)
 from burn.backend.cpu.onednn.kernels.convolution.wrong_code import wrong_code
-from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
+from burn.backend.cpu.onednn.kernels.post_ops import After, addend_index, post_ops
 from burn.ops.window import Windows
 
 #: A conversion of an operand to the required layout.
@@ -64,8 +70,8 @@ class Grouped(NamedTuple):
 
     def along(self, wins: Windows) -> "Grouped":
         """Return the weights without spatial axes of extent 1."""
-        rank, kept = len(wins.size), long_axes(wins)
-        extents, steps = (only(s, rank, kept) for s in (self.shape, self.strides))
+        rank, axes = len(wins.size), long_axes(wins)
+        extents, steps = (only(s, rank, axes) for s in (self.shape, self.strides))
         return Grouped(extents, steps, self.dtype)
 
     @classmethod
@@ -201,7 +207,7 @@ class _Direct(Windowed):
         self._prepared.run(*places)
 
 
-class _Sideways(_Direct):
+class _PackedImages(_Direct):
     """A convolution of images that are packed side by side, as is its result."""
 
     __slots__ = ("_back", "_wide")
@@ -228,33 +234,33 @@ def long_axes(wins: Windows) -> tuple[int, ...]:
 
     Without the other axes the convolution is the same and has faster code.
     """
-    kept = [
+    axes = [
         axis
         for axis, pad in enumerate(wins.pads)
         if {wins.size[axis], wins.kernel[axis], wins.count[axis]} != {1} or any(pad)
     ]
-    return tuple(kept) or (0,)
+    return tuple(axes) or (0,)
 
 
-def only(extents: tuple[int, ...], rank: int, kept: tuple[int, ...]) -> tuple[int, ...]:
+def only(extents: tuple[int, ...], rank: int, axes: tuple[int, ...]) -> tuple[int, ...]:
     """Return ``extents`` (or strides) without the spatial axes that are not kept."""
     first = len(extents) - rank
-    return (*extents[:first], *(extents[first + axis] for axis in kept))
+    return (*extents[:first], *(extents[first + axis] for axis in axes))
 
 
 def image(api: Api, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Handle:
     return strided(api, shape, channels_last(shape), dtype)
 
 
-def geometry(wins: Windows, kept: tuple[int, ...]) -> tuple[Any, ...] | None:
+def geometry(wins: Windows, axes: tuple[int, ...]) -> tuple[Any, ...] | None:
     """Return strides, dilations and padding for oneDNN; None for negative padding."""
     if any(before < 0 for before, _ in wins.pads) or 0 in (*wins.count, *wins.size):
         return None
     return (
-        dims(wins.stride[axis] for axis in kept),
-        dims(wins.dilation[axis] - 1 for axis in kept),
-        dims(wins.pads[axis][0] for axis in kept),
-        dims(wins.pads[axis][1] for axis in kept),
+        dims(wins.stride[axis] for axis in axes),
+        dims(wins.dilation[axis] - 1 for axis in axes),
+        dims(wins.pads[axis][0] for axis in axes),
+        dims(wins.pads[axis][1] for axis in axes),
     )
 
 
@@ -265,7 +271,7 @@ def forward(
     fold = kernel = None
     flat = len(slots.weight.shape) == slots.x.ndim
     if slots.constant and flat and not slots.mirrored:
-        fold = folded(slots.x, slots.shape[1], wins)
+        fold = space_to_depth(slots.x, slots.shape[1], wins)
     if fold is not None:
         kernel = _forward(session, primitives, slots, fold.wins, kind, fold)
     if kernel is None and is_dense(slots.weight):
@@ -279,29 +285,29 @@ def _forward(
     slots: Slots,
     wins: Windows,
     kind: int,
-    fold: Folded | None = None,
+    fold: SpaceToDepth | None = None,
 ) -> Windowed | None:
     if not slots.has_plain_bias:
         return None
     view = slots.weight if fold is None else _row_major(fold.weight)
     form = Form(slots.x.shape if fold is None else fold.x, slots.shape, wins)
-    description = _made(primitives.api, slots, form, view, kind)
+    description = _describe(primitives.api, slots, form, view, kind)
     if description is None:
         return None
     if kind == CONVOLUTION and len(view.shape) == len(form.x):
         name, threads = description.description.implementation, primitives.api.threads
         side = None
         if slots.planned and fold is None and slots.residual is None:
-            side = beside(form, name)
-        other = shared(form, name, threads) if side is None else side.form
-        folded = other and _made(primitives.api, slots, other, view, kind)
-        ready = folded and _ready(session, primitives, slots, folded, fold, side)
+            side = packed_width(form, name)
+        other = rebatched(form, name, threads) if side is None else side.form
+        regrouped = other and _describe(primitives.api, slots, other, view, kind)
+        ready = regrouped and _ready(session, primitives, slots, regrouped, fold, side)
         if ready is not None:
             return ready
     return _ready(session, primitives, slots, description, fold)
 
 
-class Made(NamedTuple):
+class ConvDescription(NamedTuple):
     """A description of a convolution, with the grouped weights."""
 
     description: Description
@@ -309,15 +315,15 @@ class Made(NamedTuple):
     weight: Grouped
 
 
-def _made(
+def _describe(
     api: Api, slots: Slots, form: Form, weight: Grouped, kind: int
-) -> Made | None:
+) -> ConvDescription | None:
     """Return the description of a convolution in some form."""
-    kept, rank = long_axes(form.wins), len(form.wins.size)
-    where = geometry(form.wins, kept)
+    axes, rank = long_axes(form.wins), len(form.wins.size)
+    where = geometry(form.wins, axes)
     if where is None:
         return None
-    x, shape = (only(extents, rank, kept) for extents in (form.x, form.shape))
+    x, shape = (only(extents, rank, axes) for extents in (form.x, form.shape))
     source, target = (image(api, extents, slots.x.dtype) for extents in (x, shape))
     bias, residual = slots.bias, slots.residual
     view = weight.along(form.wins)
@@ -339,17 +345,17 @@ def _made(
     if shift is not None:
         operands.append((BIAS, shift))
     if residual is not None and not slots.in_place:
-        operands.append((added(slots.after), other))
-    return Made(description, operands, view)
+        operands.append((addend_index(slots.after), other))
+    return ConvDescription(description, operands, view)
 
 
 def _ready(
     session: Session,
     primitives: Primitives,
     slots: Slots,
-    choice: Made,
-    fold: Folded | None,
-    side: Beside | None = None,
+    choice: ConvDescription,
+    fold: SpaceToDepth | None,
+    side: PackedWidth | None = None,
 ) -> Windowed | None:
     """Return the convolution of a choice, with the reorders of its operands."""
     view = choice.weight
@@ -374,7 +380,7 @@ def _ready(
     back = side.back(primitives, slots.x.dtype)
     if back is None:
         return None
-    return _Sideways(*given, back=back, wide=side.form.shape)
+    return _PackedImages(*given, back=back, wide=side.form.shape)
 
 
 def _row_major(shape: tuple[int, ...]) -> Grouped:

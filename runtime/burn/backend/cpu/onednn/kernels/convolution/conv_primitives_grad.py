@@ -75,8 +75,8 @@ def weight_grad(
     biased: bool,
 ) -> WeightGrad | None:
     """Return the gradients of weights and, if ``biased``, bias; None if unsupported."""
-    api, kept = primitives.api, tuple(range(len(wins.size)))
-    where = geometry(wins, kept)
+    api, axes = primitives.api, tuple(range(len(wins.size)))
+    where = geometry(wins, axes)
     if where is None:
         return None
     shape = (grad.shape[1], x.shape[1] // groups, *wins.kernel)

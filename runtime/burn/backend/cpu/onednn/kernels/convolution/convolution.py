@@ -152,7 +152,7 @@ def _transposed_convolution(
             constant=constant,
             mirrored=True,
         )
-        return _transposed(session, primitives, slots, wins)
+        return _forward_transposed(session, primitives, slots, wins)
 
     forms = (form(x), form(weight), form(bias))
     key = ("deconv", planned, constant, groups, steps, forms)
@@ -222,7 +222,7 @@ def _forward(
     return kernel
 
 
-def _transposed(
+def _forward_transposed(
     session: Session, primitives: Primitives, slots: Slots, wins: Windows
 ) -> Windowed | None:
     """Return a transposed convolution; without strides, one of mirrored weights."""

@@ -24,13 +24,13 @@ from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form
 from burn.dtypes import DType
 from burn.ops.window import Windows
 
-#: So many pixels are multiplied at a time; with fewer channels it was not measured.
+#: The number of pixels that are multiplied at a time, and the least channels measured.
 _PIXELS, _CHANNELS = 16, 256
 #: Extents [N / k, k, H, W, C], and strides in elements.
 _Places: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-class Beside:
+class PackedWidth:
     """Images [N, C, H, W] packed as [N / k, C, H, k * P], and the results.
 
     Zeros follow each image, so that no window covers two. There are ``count`` windows
@@ -43,7 +43,7 @@ class Beside:
         self._given, self._images, self._count = form, images, count
         self._width = count * stride
         size, (above, (left, _)) = (height, images * self._width), wins.pads
-        self.right = (columns - 1) * stride + _reach(wins) - size[1] - left
+        self.right = (columns - 1) * stride + _window_columns(wins) - size[1] - left
         pads = (above, (left, self.right))
         self.form = Form(
             (batch // images, channels, *size),
@@ -57,7 +57,9 @@ class Beside:
     def image(self, primitives: Primitives, x: Array) -> "_Image | None":
         """Return the copies of images like ``x`` into packed form."""
         extents, images = self._given.x, self._images
-        places = _apart(extents, images), _together(extents, images, self._width)
+        places = _channels_last_layout(extents, images), _packed_layout(
+            extents, images, self._width
+        )
         move = primitives.reorder(
             *(strided(primitives.api, *region, x.dtype) for region in places)
         )
@@ -67,7 +69,9 @@ class Beside:
     def back(self, primitives: Primitives, dtype: DType) -> Prepared | None:
         """Return the copy of results out of packed form, None if not needed."""
         shape, images = self._given.shape, self._images
-        places = _together(shape, images, self._count), _apart(shape, images)
+        places = _packed_layout(shape, images, self._count), _channels_last_layout(
+            shape, images
+        )
         return primitives.reorder(
             *(strided(primitives.api, *region, dtype) for region in places)
         )
@@ -81,7 +85,8 @@ class _Image:
 
     def __call__(self, x: Array) -> Array:
         batch, channels, *size = self._shape
-        # Nothing is written to its zeros: the memory is its own.
+        # The zeros between images are never overwritten, since the memory is not
+        # shared.
         memory = np.zeros((batch, *size, channels), x.dtype)
         notes = noting()
         if notes is not None:
@@ -90,7 +95,7 @@ class _Image:
         return memory.transpose(0, 3, 1, 2)
 
 
-def beside(form: Form, implementation: str) -> Beside | None:
+def packed_width(form: Form, implementation: str) -> PackedWidth | None:
     """Return the packed form of a convolution; None if unsupported or not faster."""
     wins, (batch, channels, *size) = form.wins, form.x
     if not implementation.endswith("amx") or len(size) != 2 or wins.taps == 1:
@@ -98,29 +103,29 @@ def beside(form: Form, implementation: str) -> Beside | None:
     left, stride, last = wins.pads[1][0], wins.stride[1], wins.count[1] - 1
     if channels < _CHANNELS or left < 0:
         return None
-    needed = max(size[1] + left, last * stride - left + _reach(wins))
+    needed = max(size[1] + left, last * stride - left + _window_columns(wins))
     count = max(wins.count[1], -(-needed // stride))
     fitting = range(1, _PIXELS // count + 1)
     images = max((n for n in fitting if batch % n == 0), default=1)
     if images == 1:
         return None
-    packing = Beside(form, images, count)
+    packing = PackedWidth(form, images, count)
     return packing if packing.right >= 0 else None
 
 
-def _reach(wins: Windows) -> int:
+def _window_columns(wins: Windows) -> int:
     """Return the number of columns that a window covers."""
     return wins.dilation[1] * (wins.kernel[1] - 1) + 1
 
 
-def _apart(extents: tuple[int, ...], images: int) -> _Places:
+def _channels_last_layout(extents: tuple[int, ...], images: int) -> _Places:
     """Return the channels-last layout of [N, C, H, W]."""
     batch, channels, *size = extents
     shape = (batch // images, images, *size, channels)
     return shape, row_major(shape)
 
 
-def _together(extents: tuple[int, ...], images: int, width: int) -> _Places:
+def _packed_layout(extents: tuple[int, ...], images: int, width: int) -> _Places:
     """Return the layout [N / k, H, k, width, C] of [N, C, H, W]."""
     batch, channels, *size = extents
     row = images * width * channels

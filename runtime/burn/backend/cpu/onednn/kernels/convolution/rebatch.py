@@ -22,7 +22,7 @@ class Form(NamedTuple):
     wins: Windows
 
 
-def shared(form: Form, implementation: str, threads: int) -> Form | None:
+def rebatched(form: Form, implementation: str, threads: int) -> Form | None:
     """Return the convolution with one image or several per thread.
 
     None if impossible, or not known to be faster with this ``implementation``.
@@ -35,11 +35,11 @@ def shared(form: Form, implementation: str, threads: int) -> Form | None:
     if batch >= threads and prod(wins.count) > _PIXELS:
         return None
     if set(wins.stride) == {1}:
-        return _flat(form, threads)
-    return _cut(form, threads // gcd(batch, threads))
+        return _as_rows(form, threads)
+    return _split_rows(form, threads // gcd(batch, threads))
 
 
-def _flat(form: Form, parts: int) -> Form | None:
+def _as_rows(form: Form, parts: int) -> Form | None:
     """Return all pixels as ``parts`` images of one row, or None."""
     pixels, rest = divmod(form.x[0] * prod(form.wins.size), parts)
     if rest:
@@ -49,7 +49,7 @@ def _flat(form: Form, parts: int) -> Form | None:
     return Form(x, shape, windows(size, form.wins.kernel))
 
 
-def _cut(form: Form, parts: int) -> Form | None:
+def _split_rows(form: Form, parts: int) -> Form | None:
     """Return images that are each split into ``parts`` between rows, or None."""
     (batch, inputs, height, *rest), wins = form.x, form.wins
     rows, stride = wins.count[0], wins.stride[0]

@@ -23,12 +23,12 @@ from burn.backend.cpu.onednn.binding.operands import FLOAT32
 from burn.backend.cpu.onednn.binding.prepared import Prepared
 from burn.ops.window import Windows
 
-#: With fewer or more channels it takes longer, as with fewer that come out, and with
-#: windows of fewer rows.
+#: The input channels, the least output channels and the least rows of a window for
+#: which this form is faster.
 _LEAST, _MOST, _OUTPUTS, _ROWS = 2, 4, 32, 3
 
 
-class Folded:
+class SpaceToDepth:
     """A convolution over pairs of rows: its extents and operands.
 
     ``x`` [N, C, 2H, W] becomes [N, 2C, H, W], ``weight`` [O, C, rows, columns] becomes
@@ -58,7 +58,9 @@ class Folded:
         steps = tuple(step // size for step in (first, second, 2 * down, down, right))
         extents = (batch, channels, height // 2, 2, width)
         source = strided(primitives.api, extents, steps, x.dtype)
-        target = of_array(primitives.api, _seen(np.empty(_memory(self.x), x.dtype)))
+        target = of_array(
+            primitives.api, _view_pairs(np.empty(_memory(self.x), x.dtype))
+        )
         reorder = primitives.reorder(source, target)
         return None if reorder is None else _Image(reorder, self.x)
 
@@ -97,12 +99,12 @@ def _memory(shape: tuple[int, ...]) -> tuple[int, ...]:
     return batch, height, width, 2, channels // 2
 
 
-def _seen(memory: Array) -> Array:
+def _view_pairs(memory: Array) -> Array:
     """Return that memory viewed as [N, C, H, 2, W]."""
     return memory.transpose(0, 4, 1, 3, 2)
 
 
-def folded(x: Array, outputs: int, wins: Windows) -> Folded | None:
+def space_to_depth(x: Array, outputs: int, wins: Windows) -> SpaceToDepth | None:
     """Return this form of a convolution; None if unsupported or not faster."""
     if x.ndim != 4 or not _LEAST <= x.shape[1] <= _MOST or x.dtype != FLOAT32:
         return None
@@ -110,6 +112,6 @@ def folded(x: Array, outputs: int, wins: Windows) -> Folded | None:
         return None
     if wins.kernel[0] < _ROWS or x.shape[2] % 2 or min(wins.pads)[0] < 0:
         return None
-    form = Folded(x.shape, outputs, wins)
+    form = SpaceToDepth(x.shape, outputs, wins)
     (_, below), rows = form.wins.pads[0], form.wins.kernel[0]
     return form if below >= 0 and form.wins.size[0] >= rows else None

@@ -1,8 +1,8 @@
-"""Convolutions of fewer products: Winograd's F(2, 3) and F(4, 3) along rows of images.
+"""Winograd convolutions F(2, 3) and F(4, 3) along rows, with fewer multiplications.
 
-Four rows of a result are twelve products of rows of the image with rows of the weights
-where a window has three. They are sums of six products as well, of sums of rows with
-sums of rows (S. Winograd, "Arithmetic Complexity of Computations", 1980; A. Lavin and
+With a window of three rows, four rows of a result are twelve products of image rows and
+weight rows. The same rows are sums of six products, between sums of image rows and sums
+of weight rows (S. Winograd, "Arithmetic Complexity of Computations", 1980; A. Lavin and
 S. Gray, "Fast Algorithms for Convolutional Neural Networks", 2015). Such results are
 rounded otherwise, and differ by a few 1e-6 of their largest element at most.
 
@@ -30,17 +30,17 @@ from burn.backend.cpu.onednn.kernels.convolution.winograd_sums import (
     Outer,
     Rows,
     Sums,
-    back,
     convolution,
-    into,
+    input_transforms,
+    output_transforms,
 )
 from burn.backend.cpu.onednn.kernels.convolution.winograd_weights import (
-    Combined,
-    combined,
+    TransformedWeights,
+    transformed_weights,
 )
 from burn.ops.window import Windows
 
-# The product that every row of a result takes once: the bias is added to it.
+# The product that every row of a result contains once: the bias is added to it.
 _COMMON = 1
 #: Thresholds above which the sums are faster: multiplications of the direct
 #: convolution, sums of the image for each weight, and the fraction of their rows that
@@ -49,19 +49,19 @@ _WORK, _MEETINGS, _WANTED, _MOST = 80_000_000, 50, 0.8, 8_000_000
 #: The harmonic mean of the channels, times the columns of a window: fewer products
 #: take less time, and sums of as many channels as before.
 _CHANNELS = 120
-#: Where fewer sums meet each weight TWO is quicker, which has fewer weights.
+#: With fewer sums per weight F(2, 3) is faster, since it has fewer weights.
 _FEW = 100
-#: So many pay for weights that are combined whenever the plan runs.
+#: The minimum for weights that are transformed in every run of the plan.
 _SET = 1000
 
 
 class _Steps(NamedTuple):
     """The stages of a Winograd convolution, in order."""
 
-    into: list[Sums | Outer]
-    weights: Combined
+    input_transforms: list[Sums | Outer]
+    weights: TransformedWeights
     products: list[Prepared]
-    back: list[Sums]
+    output_transforms: list[Sums]
 
 
 class Winograd(Windowed):
@@ -89,7 +89,7 @@ class Winograd(Windowed):
         out: Array,
     ) -> None:
         sums, products = empty(self._source.sums), empty(self._target.sums)
-        for part in self._steps.into:
+        for part in self._steps.input_transforms:
             part.run(address(x), address(sums))
         weights = self._steps.weights.places(weight)
         for index, product in enumerate(self._steps.products):
@@ -97,9 +97,9 @@ class Winograd(Windowed):
             if index == _COMMON and bias is not None:
                 places.append(address(bias))
             product.run(*places)
-        added = None if residual is None else address(residual)
-        for part in self._steps.back:
-            part.run(address(products), address(out), added)
+        addend = None if residual is None else address(residual)
+        for part in self._steps.output_transforms:
+            part.run(address(products), address(out), addend)
 
 
 def winograd(
@@ -113,15 +113,17 @@ def winograd(
     products = _products(primitives, slots, wins, source)
     if not products:
         return None
-    weights = combined(session, primitives, slots, form.weights, products)
-    first, last = into(primitives, source), back(primitives, target, slots)
+    weights = transformed_weights(session, primitives, slots, form.weights, products)
+    first, last = input_transforms(primitives, source), output_transforms(
+        primitives, target, slots
+    )
     if weights is None or not first or not last:
         return None
     steps = _Steps(first, weights, products, last)
     return Winograd(primitives, slots, (source, target), steps)
 
 
-def _ways(slots: Slots) -> tuple[tuple[Form, int], ...]:
+def _candidate_forms(slots: Slots) -> tuple[tuple[Form, int], ...]:
     """Return the candidate forms, with the minimum number of uses of each weight.
 
     With gradients, results decide which elements pass a ReLU, and must be bitwise those
@@ -147,7 +149,7 @@ def _form(slots: Slots, wins: Windows) -> Form | None:
         return None
     if prod(slots.shape) * inputs * wins.taps < _WORK:
         return None
-    for form, least in _ways(slots):
+    for form, least in _candidate_forms(slots):
         sides = _rows(form, slots.x.shape), _rows(form, slots.shape)
         meetings = sides[1].step // outputs
         wanted = sides[1].height / (form.rows * sides[1].tiles)

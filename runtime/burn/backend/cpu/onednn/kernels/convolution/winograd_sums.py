@@ -36,7 +36,7 @@ from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
     geometry,
     image,
 )
-from burn.backend.cpu.onednn.kernels.post_ops import added, post_ops
+from burn.backend.cpu.onednn.kernels.post_ops import addend_index, post_ops
 from burn.ops.window import Windows
 
 _BYTES = FLOAT32.itemsize
@@ -45,10 +45,10 @@ _BYTES = FLOAT32.itemsize
 class Form:
     """The rows of a tile, and the transform matrices.
 
-    ``image`` is [products, rows + 2], what each product takes of the rows of the image;
-    ``weights`` [products, 3], what it takes of those of the weights; ``result``
-    [rows, products], what each row takes of the products. All of them take the second
-    product once, to which the bias is added.
+    ``image`` [products, rows + 2] has the coefficients of image rows in each product,
+    ``weights`` [products, 3] those of weight rows, and ``result`` [rows, products]
+    those of products in each result row. The coefficients of the second product, to
+    which the bias is added, are 1 in all rows.
     """
 
     def __init__(self, image: Any, weights: Any, result: Any) -> None:
@@ -167,7 +167,7 @@ class Outer(NamedTuple):
         self.prepared.run(source, self.numbers.address, target + self.target)
 
 
-def into(primitives: Primitives, rows: Rows) -> list[Sums | Outer]:
+def input_transforms(primitives: Primitives, rows: Rows) -> list[Sums | Outer]:
     """Return the input transforms; empty if the library has no code for them."""
     sums: list[Sums | Outer] = []
     for first, tiles, height in rows.parts():
@@ -187,7 +187,7 @@ def into(primitives: Primitives, rows: Rows) -> list[Sums | Outer]:
     return sums
 
 
-def back(primitives: Primitives, rows: Rows, slots: Slots) -> list[Sums]:
+def output_transforms(primitives: Primitives, rows: Rows, slots: Slots) -> list[Sums]:
     """Return the output transforms; empty if the library has no code for them."""
     sums = []
     for first, tiles, height in rows.parts():
@@ -221,7 +221,7 @@ def _matmul(
     if slots is not None:
         post = post_ops(api, slots.after, None if slots.in_place else target)
         if slots.residual is not None and not slots.in_place:
-            operands.append((added(slots.after), target))
+            operands.append((addend_index(slots.after), target))
     description = described(
         api, "matmul", api.engine, small, given, None, target, post=post
     )

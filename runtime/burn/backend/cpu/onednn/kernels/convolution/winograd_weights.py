@@ -29,14 +29,14 @@ from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import Slots
 _BYTES = FLOAT32.itemsize
 
 
-class Combined(Protocol):
+class TransformedWeights(Protocol):
     """The transformed weights."""
 
     def places(self, weight: Array) -> list[int]:
         """Return the addresses of the packed weights of each product."""
 
 
-class _Constant:
+class _ConstantWeights:
     """Weights that are transformed once."""
 
     def __init__(self, packed: list[Weights]) -> None:
@@ -46,7 +46,7 @@ class _Constant:
         return [packed.place(weight) for packed in self._packed]
 
 
-class _Moving:
+class _UpdatedWeights:
     """Weights that are transformed in each run.
 
     ``rows`` copy the columns of windows, each as [3, I, O], between byte offsets.
@@ -76,25 +76,25 @@ class _Moving:
         return [packed.place(each) for packed, each in pairs]
 
 
-def combined(
+def transformed_weights(
     session: Session,
     primitives: Primitives,
     slots: Slots,
     numbers: Array,
     products: list[Prepared],
-) -> Combined | None:
+) -> TransformedWeights | None:
     """Return the weights of ``products``, transformed by ``numbers`` [products, 3].
 
     None if the library has no code for it.
     """
     if not slots.constant:
-        return _moving(session, primitives, slots, numbers, products)
+        return _updated_weights(session, primitives, slots, numbers, products)
     outputs, inputs, _, columns = slots.weight.shape
     extents = (outputs, inputs, 1, columns)
     given = strided(primitives.api, extents, row_major(extents))
     packed = []
     for each, product in zip(numbers, products, strict=True):
-        arrange = partial(_sum, numbers=each, mirrored=slots.mirrored)
+        arrange = partial(_transform_weight, numbers=each, mirrored=slots.mirrored)
         form = (*each, slots.mirrored, slots.weight.strides)
         packed.append(
             Weights(
@@ -103,10 +103,10 @@ def combined(
                 arrange=arrange,
             )
         )
-    return _Constant(packed)
+    return _ConstantWeights(packed)
 
 
-def _sum(weight: Array, numbers: Array, mirrored: bool) -> Array:
+def _transform_weight(weight: Array, numbers: Array, mirrored: bool) -> Array:
     """Return [O, I, 3, columns] transformed for one product, [O, I, 1, columns]."""
     if mirrored:
         weight = weight.swapaxes(0, 1)[:, :, ::-1, ::-1]
@@ -117,13 +117,13 @@ def _sum(weight: Array, numbers: Array, mirrored: bool) -> Array:
     return np.ascontiguousarray(sums_, np.float32)
 
 
-def _moving(
+def _updated_weights(
     session: Session,
     primitives: Primitives,
     slots: Slots,
     numbers: Array,
     products: list[Prepared],
-) -> Combined | None:
+) -> TransformedWeights | None:
     api, (outputs, inputs, _, columns) = primitives.api, slots.weight.shape
     if not is_dense(slots.weight):
         return None
@@ -156,4 +156,4 @@ def _moving(
         )
         for each in products
     ]
-    return _Moving(copies, product, matrix, (columns, inputs, outputs), packed)
+    return _UpdatedWeights(copies, product, matrix, (columns, inputs, outputs), packed)

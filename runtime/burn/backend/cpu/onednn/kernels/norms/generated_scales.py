@@ -1,7 +1,7 @@
 """Batch norms of a plan by constant factors and addends, for generated kernels.
 
-Together with a concatenation ahead of it such a norm is one pass over memory, where
-oneDNN's, which reads dense images, needs the copy of the concatenation.
+Such a norm and the concatenation before it are one pass over memory. oneDNN's norm
+reads dense images and would need the copy of the concatenation.
 """
 
 from functools import partial
@@ -11,7 +11,7 @@ import numpy as np
 from burn.backend.cpu.onednn.binding.capture import do, empty_like, noting
 from burn.backend.cpu.onednn.binding.memory import Array
 
-#: For fewer elements a call takes as long as is saved.
+#: With fewer elements the saving is less than the time of a call.
 LEAST = 1 << 12
 
 

@@ -44,7 +44,7 @@ from burn.backend.cpu.onednn.kernels.norms.group_norm_primitives import (
     Norm,
     Rows,
     Samples,
-    Then,
+    WithActivation,
 )
 from burn.backend.cpu.onednn.kernels.norms.long_sums import (
     LEAST,
@@ -57,15 +57,19 @@ from burn.backend.cpu.onednn.kernels.norms.normalization import (
     prepared_batch_norm,
     session_for,
 )
-from burn.backend.cpu.onednn.kernels.post_ops import After, activated, activations
+from burn.backend.cpu.onednn.kernels.post_ops import (
+    After,
+    activation_description,
+    activations,
+)
 from burn.ops.fused import group_norm_then as group_norm_then_op
 from burn.ops.norm import group_norm as group_norm_op
 
 # An element takes as long as that many multiplications.
 _EACH = 16
-#: From so many elements of a sample copying them takes longer than more calls.
+#: With more elements per sample, copying takes longer than additional calls.
 _MUCH = 16_384
-#: So many samples are as many calls as it takes to copy.
+#: With more samples, the calls take longer than copying.
 _FEW = 2
 
 #: Samples, channels, and what is in space, as the one axis that it is in memory.
@@ -82,7 +86,7 @@ def group_norm(
     epsilon: float = 1e-5,
 ) -> Array:
     """Compute :func:`burn.ops.group_norm` with oneDNN if faster, else with NumPy."""
-    out = _normed(x, weight, bias, groups, epsilon, ())
+    out = _group_norm(x, weight, bias, groups, epsilon, ())
     if out is not None:
         return out
     return group_norm_op.kernel(x, weight, bias, groups=groups, epsilon=epsilon)
@@ -100,7 +104,7 @@ def group_norm_then(
     epsilon: float = 1e-5,
 ) -> Array:
     """Compute :func:`burn.ops.fused.group_norm_then`, the epilogue in the last pass."""
-    out = _normed(x, weight, bias, groups, epsilon, after)
+    out = _group_norm(x, weight, bias, groups, epsilon, after)
     if out is not None:
         return out
     return group_norm_then_op.kernel(
@@ -108,7 +112,7 @@ def group_norm_then(
     )
 
 
-def _normed(
+def _group_norm(
     x: Array,
     weight: Array | None,
     bias: Array | None,
@@ -123,7 +127,7 @@ def _normed(
     if not all(fills(part, x.shape[1]) for part in (weight, bias)):
         return None
     extents = (*x.shape[:2], 1, x.size // (x.shape[0] * x.shape[1]))
-    if extents[-1] == 1:  # the library mixes up the channels of images of one element
+    if extents[-1] == 1:  # the library confuses the channels of images of one element
         return None
     last = lies_as(x, channels_last(x.shape))
     if not last and not x.flags.c_contiguous:
@@ -134,17 +138,19 @@ def _normed(
     flags = (weight is not None) * USE_SCALE | (bias is not None) * USE_SHIFT
 
     def make(primitives: Primitives) -> Norm | None:
-        maker = _Maker(primitives, extents, groups, epsilon, flags, after)
+        maker = _NormBuilder(primitives, extents, groups, epsilon, flags, after)
         return maker.fastest(plain)
 
     key = ("group_norm", extents, groups, epsilon, flags, after, plain)
-    much = not plain and x.size // x.shape[0] >= _MUCH  # then it is done one by one
+    much = (
+        not plain and x.size // x.shape[0] >= _MUCH
+    )  # then samples are normalized one by one
     work = x.size * _EACH // (x.shape[0] if much else 1)
     kernel: Norm | None = session.primitives.get(key, make, work)
     return None if kernel is None else kernel.run(x, weight, bias)
 
 
-class _Maker:
+class _NormBuilder:
     """Builder of norms over ``groups`` of channels."""
 
     def __init__(
@@ -184,11 +190,11 @@ class _Maker:
             return norm
         api = self._primitives.api
         line = strided(api, (prod(self._extents),), (1,))
-        description = activated(api, self._after, line)
+        description = activation_description(api, self._after, line)
         if description is None:
             return None
         done = self._primitives.prepared(description, [(SRC, line), (DST, line)])
-        return Then(norm, done)
+        return WithActivation(norm, done)
 
     def _rows(self, plain: bool, *, copied: bool) -> Rows | None:
         api, (samples, channels, _, size) = self._primitives.api, self._extents

@@ -140,7 +140,7 @@ def _of_groups(
         np.multiply(inverse, weight.reshape(lines[1:]), out=spread)
 
 
-class Then:
+class WithActivation:
     """A norm, and an activation in place."""
 
     __slots__ = ("_activation", "_norm")
@@ -159,4 +159,4 @@ class Then:
         return out
 
 
-Norm: TypeAlias = Rows | Samples | Channels | Then
+Norm: TypeAlias = Rows | Samples | Channels | WithActivation

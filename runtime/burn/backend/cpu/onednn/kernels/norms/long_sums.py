@@ -49,8 +49,8 @@ from burn.backend.cpu.onednn.binding.prepared import (
 from burn.backend.cpu.onednn.kernels.norms.channel_scales import prepared_scales
 from burn.backend.cpu.onednn.kernels.norms.normalization import prepared_batch_norm
 
-#: From so many pixels on the statistics are computed in parts, and from so many on the
-#: sums of gradients. An error of the former changes signs before ReLU.
+#: The least number of pixels for which statistics are computed in parts, and that for
+#: sums of gradients. An error in statistics changes signs before ReLU.
 LEAST, LEAST_OF_GRADIENTS = 1 << 10, 1 << 15
 #: With fewer parts the sums would not be much shorter.
 _FEWEST = 8

@@ -128,7 +128,7 @@ def batch_norm(
 ) -> Array:
     """Compute :func:`burn.ops.batch_norm` with oneDNN if faster, else with NumPy."""
     parts = (mean, var, weight, bias)
-    out = _normalized(x, parts, epsilon, 0)
+    out = _normalize(x, parts, epsilon, 0)
     return batch_norm_op.kernel(x, *parts, epsilon=epsilon) if out is None else out
 
 
@@ -155,24 +155,27 @@ def batch_norm_then(
     ):
         scales = [np.ones_like(mean) if weight is None else weight]
         scales += [] if bias is None else [bias]
-        parts = (mean, var, *(_scaled(part, factor, notes) for part in scales), None)[
-            :4
-        ]
+        parts = (
+            mean,
+            var,
+            *(_scale_constant(part, factor, notes) for part in scales),
+            None,
+        )[:4]
     if parts is not given or factor == 1.0:
-        out = _normalized(x, parts, epsilon, has_relu * FUSE_RELU)
+        out = _normalize(x, parts, epsilon, has_relu * FUSE_RELU)
     if out is None:
         return batch_norm_then_op.kernel(x, *given, after=after, epsilon=epsilon)
     return out
 
 
-def _scaled(part: Array, factor: float, notes: Notes) -> Array:
+def _scale_constant(part: Array, factor: float, notes: Notes) -> Array:
     """Return a constant of a plan times ``factor``."""
     scaled = part * np.float32(factor)
     notes.keep(scaled, constant=True)
     return scaled
 
 
-def _normalized(
+def _normalize(
     x: Array, parts: tuple[Array | None, ...], epsilon: float, also: int
 ) -> Array | None:
     """Return the batch norm of channels-last ``x``, with ``also`` as an extra flag."""
@@ -272,7 +275,7 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
     if kernel is None:
         return None
     out = kernel.run(x)
-    # Beside an infinity or NaN the library has 0, where all of the row is NaN.
+    # In a row with an infinity or NaN the library returns 0 where NaN is correct.
     return None if has_nan(out, part=out) else out
 
 

@@ -40,7 +40,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
 )
 from burn.backend.cpu.onednn.binding.weights import Weights
 from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import Grouped
-from burn.backend.cpu.onednn.kernels.post_ops import After, added, post_ops
+from burn.backend.cpu.onednn.kernels.post_ops import After, addend_index, post_ops
 from burn.backend.cpu.onednn.kernels.quantization.rounding import is_shifted, wide
 from burn.dtypes import DType, int8, int32, uint8
 from burn.ops.qdq_layers import (
@@ -49,7 +49,7 @@ from burn.ops.qdq_layers import (
 )
 
 
-class Given(NamedTuple):
+class QuantizedOperands(NamedTuple):
     """The operands of a layer, and the format of its result."""
 
     x: Integers
@@ -67,25 +67,25 @@ class Given(NamedTuple):
         shifted = [is_shifted(self.x[2])]
         if self.result is not None:
             shifted.append(is_shifted(self.result[1]))
-        added = self.residual
-        if isinstance(added, tuple):
-            added = (form(added[0]), *_sum(added))
-        elif added is not None:
-            added = form(added)
-        parts = (*numbers, *scaled, *shifted, form(self.bias), added)
+        addend = self.residual
+        if isinstance(addend, tuple):
+            addend = (form(addend[0]), *_sum(addend))
+        elif addend is not None:
+            addend = form(addend)
+        parts = (*numbers, *scaled, *shifted, form(self.bias), addend)
         return (*parts, self.result is None, self.dtype.char, self.after)
 
 
-def session_for(given: Given) -> Session | None:
+def session_for(given: QuantizedOperands) -> Session | None:
     """Return the session if oneDNN supports the operands."""
     (x, _, _), (weight, _, shift) = given.x, given.weight
     if x.dtype not in (int8, uint8) or weight.dtype != int8 or is_shifted(shift):
         return None
-    added = given.residual
-    if isinstance(added, tuple):
-        if given.result is None or added[0].dtype not in (int8, uint8):
+    addend = given.residual
+    if isinstance(addend, tuple):
+        if given.result is None or addend[0].dtype not in (int8, uint8):
             return None
-    elif added is not None and added.dtype != FLOAT32:
+    elif addend is not None and addend.dtype != FLOAT32:
         return None
     if given.bias is not None and given.bias.dtype != FLOAT32:
         return None
@@ -104,12 +104,12 @@ def _sum(residual: Integers) -> tuple[float, int, int]:
     return float(np.reshape(scale, ())), zero, KINDS[numbers.dtype]
 
 
-def may_be_in_place(given: Given) -> bool:
+def may_be_in_place(given: QuantizedOperands) -> bool:
     """Return whether the result may overwrite the integer addend."""
-    added = given.residual
-    if not isinstance(added, tuple):
+    addend = given.residual
+    if not isinstance(addend, tuple):
         return False
-    return may_overwrite(added[0], given.x[0], given.weight[0], given.bias)
+    return may_overwrite(addend[0], given.x[0], given.weight[0], given.bias)
 
 
 class Layer:
@@ -134,7 +134,7 @@ class Layer:
     def implementation(self) -> str:
         return self._prepared.description.implementation
 
-    def run(self, given: Given) -> Array:
+    def run(self, given: QuantizedOperands) -> Array:
         """Return the result."""
         x, residual = given.x[0], given.residual
         if self._arranged is not None:
@@ -148,7 +148,9 @@ class Layer:
         self._prepared.run(*places, *map(address, scalings))
         return out
 
-    def _result(self, given: Given, residual: Any) -> tuple[Array, list[Array]]:
+    def _result(
+        self, given: QuantizedOperands, residual: Any
+    ) -> tuple[Array, list[Array]]:
         """Return memory for the result, and the remaining addends."""
         if isinstance(residual, tuple):
             source = residual[0]
@@ -178,7 +180,7 @@ def _assign(target: Array, source: Array) -> None:
         notes.assign(target, source)
 
 
-def _scaling_arrays(given: Given) -> list[Array]:
+def _scaling_arrays(given: QuantizedOperands) -> list[Array]:
     """Return scales and zero points, in the order of :func:`scalings_of`."""
     scales, shifts = [given.x[1], given.weight[1]], [given.x[2]]
     if given.result is not None:
@@ -187,7 +189,7 @@ def _scaling_arrays(given: Given) -> list[Array]:
     return scales + [wide(shift) for shift in shifts if is_shifted(shift)]
 
 
-def scalings_of(given: Given, mask: int) -> Scalings:
+def scalings_of(given: QuantizedOperands, mask: int) -> Scalings:
     """Return the scaled and shifted operands; ``mask`` has the weights' output axis."""
     by_output = mask if _count(given.weight[1]) > 1 else 0
     scales = [(SRC, 0), (WEIGHTS, by_output)]
@@ -199,7 +201,9 @@ def scalings_of(given: Given, mask: int) -> Scalings:
     return Scalings(tuple(scales), tuple(shifts))
 
 
-def _scaling_operands(api: Api, given: Given, scalings: Scalings) -> Operands:
+def _scaling_operands(
+    api: Api, given: QuantizedOperands, scalings: Scalings
+) -> Operands:
     outputs = _count(given.weight[1])
     operands: Operands = [
         (SCALES | which, strided(api, (outputs if which == WEIGHTS else 1,), (1,)))
@@ -210,19 +214,21 @@ def _scaling_operands(api: Api, given: Given, scalings: Scalings) -> Operands:
     return operands
 
 
-def endings(api: Api, given: Given, other: Handle) -> Any:
-    added = given.residual
-    if isinstance(added, tuple):
-        return post_ops(api, given.after, None, _sum(added))
+def epilogue_of(api: Api, given: QuantizedOperands, other: Handle) -> Any:
+    addend = given.residual
+    if isinstance(addend, tuple):
+        return post_ops(api, given.after, None, _sum(addend))
     return post_ops(api, given.after, other)
 
 
-def operands_of(given: Given, parts: Any, api: Api, scalings: Scalings) -> Operands:
+def operands_of(
+    given: QuantizedOperands, parts: Any, api: Api, scalings: Scalings
+) -> Operands:
     source, description, target, other, bias = parts
     operands: Operands = [(SRC, source), (WEIGHTS, description.descriptor(WEIGHTS_MD))]
     operands.append((DST, target))
     if given.residual is not None and not isinstance(given.residual, tuple):
-        operands.append((added(given.after), other))
+        operands.append((addend_index(given.after), other))
     if bias is not None:
         operands.append((BIAS, bias))
     return operands + _scaling_operands(api, given, scalings)

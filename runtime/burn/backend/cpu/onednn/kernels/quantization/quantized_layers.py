@@ -19,20 +19,20 @@ from burn.backend.cpu.onednn.binding.memory import (
 from burn.backend.cpu.onednn.binding.operands import FLOAT32, Arranged
 from burn.backend.cpu.onednn.binding.prepared import described
 from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
+    ConvDescription,
     Grouped,
-    Made,
     geometry,
     image,
     long_axes,
     only,
 )
-from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, shared
+from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, rebatched
 from burn.backend.cpu.onednn.kernels.convolution.wrong_code import wrong_code
 from burn.backend.cpu.onednn.kernels.post_ops import After
 from burn.backend.cpu.onednn.kernels.quantization.quantized import (
-    Given,
     Layer,
-    endings,
+    QuantizedOperands,
+    epilogue_of,
     may_be_in_place,
     operands_of,
     scalings_of,
@@ -68,7 +68,7 @@ def conv_of_integers(
 ) -> Array:
     """Compute :func:`burn.ops.qdq_layers.conv_of_integers` with oneDNN if supported."""
     done = limited(after, limits)
-    given = Given(x, weight, bias, residual, result, dtype, done)
+    given = QuantizedOperands(x, weight, bias, residual, result, dtype, done)
     session = session_for(given)
     if session is not None and x[0].ndim in _RANKS and x[0].size:
         in_place = may_be_in_place(given)
@@ -100,7 +100,7 @@ def linear_of_integers(
 ) -> Array:
     """Compute :func:`burn.ops.qdq_layers.linear_of_integers` with oneDNN, or NumPy."""
     done = limited(after, limits)
-    given = Given(x, weight, bias, residual, result, dtype, done)
+    given = QuantizedOperands(x, weight, bias, residual, result, dtype, done)
     session = session_for(given)
     if session is not None and x[0].ndim and x[0].size:
         given = given._replace(x=(compact(x[0]), *x[1:]))
@@ -120,7 +120,11 @@ def linear_of_integers(
 
 
 def _conv(
-    session: Session, primitives: Primitives, given: Given, static: Any, in_place: bool
+    session: Session,
+    primitives: Primitives,
+    given: QuantizedOperands,
+    static: Any,
+    in_place: bool,
 ) -> Layer | None:
     """Return a prepared convolution, None if unsupported."""
     x, weight = given.x[0], given.weight[0]
@@ -133,12 +137,12 @@ def _conv(
         return None
     api, shape = primitives.api, (x.shape[0], weight.shape[0], *wins.count)
     form, whole = Form(x.shape, shape, wins), Grouped.of_conv(weight, groups)
-    choice = _made(api, given, form, whole)
+    choice = _describe(api, given, form, whole)
     if choice is None:
         return None
-    other = shared(form, choice.description.implementation, api.threads)
+    other = rebatched(form, choice.description.implementation, api.threads)
     if other is not None and groups == 1:
-        choice = _made(api, given, other, whole) or choice
+        choice = _describe(api, given, other, whole) or choice
     arranged = Arranged(primitives, x, channels_last(x.shape))
     added = given.residual[0] if isinstance(given.residual, tuple) else given.residual
     residual = None
@@ -150,13 +154,15 @@ def _conv(
     return Layer(prepared, weights, (shape, order), (arranged, residual), in_place)
 
 
-def _made(api: Api, given: Given, form: Form, whole: Grouped) -> Made | None:
+def _describe(
+    api: Api, given: QuantizedOperands, form: Form, whole: Grouped
+) -> ConvDescription | None:
     """Return the description of a convolution in some form."""
-    kept, rank = long_axes(form.wins), len(form.wins.size)
-    where = geometry(form.wins, kept)
+    axes, rank = long_axes(form.wins), len(form.wins.size)
+    where = geometry(form.wins, axes)
     if where is None:
         return None
-    x, out = (only(extents, rank, kept) for extents in (form.x, form.shape))
+    x, out = (only(extents, rank, axes) for extents in (form.x, form.shape))
     source, target = image(api, x, given.x[0].dtype), image(api, out, given.dtype)
     other = image(api, out, FLOAT32)
     view = whole.along(form.wins)
@@ -165,18 +171,18 @@ def _made(api: Api, given: Given, form: Form, whole: Grouped) -> Made | None:
     description = described(
         *(api, "convolution_forward", api.engine, INFERENCE, CONVOLUTION, source),
         *(any_layout(api, view.shape, view.dtype), bias, target, *where),
-        post=endings(api, given, other),
+        post=epilogue_of(api, given, other),
         scalings=scalings,
         is_wrong=wrong_code(form.wins),
     )
     if description is None:
         return None
     parts = (source, description, target, other, bias)
-    return Made(description, operands_of(given, parts, api, scalings), view)
+    return ConvDescription(description, operands_of(given, parts, api, scalings), view)
 
 
 def _linear(
-    session: Session, primitives: Primitives, given: Given, in_place: bool
+    session: Session, primitives: Primitives, given: QuantizedOperands, in_place: bool
 ) -> Layer | None:
     """Return a prepared linear layer, None if unsupported."""
     x, weight = given.x[0], given.weight[0]
@@ -195,7 +201,7 @@ def _linear(
     description = described(
         *(api, "matmul", api.engine, source),
         *(any_layout(api, turned.shape, turned.dtype), bias, target),
-        post=endings(api, given, other),
+        post=epilogue_of(api, given, other),
         scalings=scalings,
     )
     if description is None:

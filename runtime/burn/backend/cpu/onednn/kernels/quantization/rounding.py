@@ -36,7 +36,7 @@ def to_integers(
     x: Array, scale: Array, zero_point: Array | None = None, *, dtype: DType
 ) -> Array:
     """Compute :func:`burn.ops.qdq_layers.to_integers` with oneDNN if supported."""
-    out = _scaled(x, scale, zero_point, dtype, DST)
+    out = _rescale(x, scale, zero_point, dtype, DST)
     if out is None:
         return to_integers_op.kernel(x, scale, zero_point, dtype=dtype)
     return out
@@ -45,7 +45,7 @@ def to_integers(
 @from_integers_op.on(Cpu)
 def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Array:
     """Compute :func:`burn.ops.qdq_layers.from_integers` with oneDNN if supported."""
-    out = _scaled(x, scale, zero_point, FLOAT32, SRC)
+    out = _rescale(x, scale, zero_point, FLOAT32, SRC)
     return from_integers_op.kernel(x, scale, zero_point) if out is None else out
 
 
@@ -63,7 +63,7 @@ def wide(zero_point: Any) -> Array:
     return offset
 
 
-def _scaled(
+def _rescale(
     x: Array, scale: Array, zero_point: Array | None, dtype: DType, which: int
 ) -> Array | None:
     """Return ``x`` as ``dtype`` by a scale of the integer side; None for NumPy."""

@@ -105,11 +105,11 @@ def _layer(
             notes.keep(space)
             notes.workspaces.leave(form, space)
             return _laid_out(training.run(given, space), chosen)
-    results = _inferred(session, form, given)
+    results = _infer(session, form, given)
     return None if results is None else _laid_out(results, chosen)
 
 
-def _inferred(
+def _infer(
     session: Session, form: Form, given: LayerOperands
 ) -> tuple[Array, ...] | None:
     def make(primitives: Primitives) -> Layer | None:
@@ -127,8 +127,8 @@ def _with_ends(
     if notes is None or lengths is None or cell is None or given.x.ndim != 3:
         return None
     if options.layout:
-        states = tuple(map(_turned, given.states))
-        given = given._replace(x=_turned(given.x), states=states)
+        states = tuple(map(_swap_first_axes, given.states))
+        given = given._replace(x=_swap_first_axes(given.x), states=states)
     reverse = _REVERSE.get(options.direction, ())
     if not are_float32(given.x) or _form(cell, given, options) is None:
         return None
@@ -137,7 +137,7 @@ def _with_ends(
     session = None if form is None else current(form.work)
     if prepared is None or form is None or session is None:
         return None
-    results = _inferred(session, form, prepared[0])
+    results = _infer(session, form, prepared[0])
     if results is None:
         return None
     results = finish(cell, given, results, reverse, prepared[1])
@@ -177,7 +177,9 @@ def _layer_grad(
         training.run(turned, space)
     of_x, of_w, of_r, of_b, *of_states = training.back(grads, outs, turned, space)
     if chosen.layout:
-        of_x, of_states = _turned(of_x), [_turned(part) for part in of_states]
+        of_x, of_states = _swap_first_axes(of_x), [
+            _swap_first_axes(part) for part in of_states
+        ]
     states = zip(given.states, of_states, strict=True)
     return (
         *(of_x, of_w, of_r, *([] if given.b is None else [of_b])),
@@ -192,8 +194,8 @@ def _prepared_form(
     if cell is None or given.x.ndim != 3 or not are_float32(given.x):
         return None
     if options.layout:
-        states = tuple(map(_turned, given.states))
-        given = given._replace(x=_turned(given.x), states=states)
+        states = tuple(map(_swap_first_axes, given.states))
+        given = given._replace(x=_swap_first_axes(given.x), states=states)
     if given.lengths is not None and not _are_whole(given.lengths, given.x):
         return None
     form = _form(cell, given, options)
@@ -221,7 +223,7 @@ def _is_smooth(form: Form) -> bool:
 def _laid_out(results: tuple[Array, ...], options: Options) -> tuple[Array, ...]:
     every, *last = results
     if options.layout:
-        return every.transpose(2, 0, 1, 3), *map(_turned, last)
+        return every.transpose(2, 0, 1, 3), *map(_swap_first_axes, last)
     return every, *last
 
 
@@ -229,7 +231,7 @@ def _time_first(results: Any) -> Any:
     """Return results, or their gradients, with the batch after time and directions."""
     every, *last = results
     every = None if every is None else every.transpose(1, 2, 0, 3)
-    return every, *map(_turned, last)
+    return every, *map(_swap_first_axes, last)
 
 
 def _are_whole(lengths: Array, x: Array) -> bool:
@@ -244,7 +246,7 @@ def _are_whole(lengths: Array, x: Array) -> bool:
     return bool(np.all(np.equal(lengths, time)))
 
 
-def _turned(x: Array | None) -> Any:
+def _swap_first_axes(x: Array | None) -> Any:
     """Return ``x`` with the batch axis and the first axis swapped."""
     return x if x is None or x.ndim != 3 else x.transpose(1, 0, 2)
 

@@ -21,9 +21,9 @@ from burn.backend.cpu.onednn.kernels.rnn.recurrent_primitives import (
 from burn.ops.bounds import MOST
 from burn.ops.recurrent_gradients import LayerOperands
 
-#: Nothing that plans add to gates is as large.
+#: Larger than any value that plans add to gates.
 _HUGE = 100 * MOST
-#: For each of ONNX's gates, what it gets behind the end.
+#: The addend of each of ONNX's gates after the end of a sequence.
 _BEHIND: dict[Cell, tuple[float, ...]] = {
     LSTM: (-_HUGE, 0.0, _HUGE, 0.0),
     GRU: (_HUGE, 0.0, 0.0),

@@ -208,7 +208,7 @@ def weights_of(
     else:
         given = rows_of(primitives.api, (1, count, len(sums), width))
     # One array may be the weights of inputs and of states, and of other cells.
-    view, arrange = (cell.name, kind), partial(_arranged, parts, sums)
+    view, arrange = (cell.name, kind), partial(_reorder_gates, parts, sums)
     packed, which = session.packed, ARGUMENT_MD
     return Weights(primitives, packed, given, view, description, which, kind, arrange)
 
@@ -254,7 +254,7 @@ def rows_of(api: Api, shape: tuple[int, ...], last: int = -1) -> Handle:
     return strided(api, shape, ordered(shape, (*order, last % len(shape))))
 
 
-def _arranged(parts: int, sums: Sums, array: Array) -> Array:
+def _reorder_gates(parts: int, sums: Sums, array: Array) -> Array:
     """Return ``array`` with ``sums`` of its ``parts`` along axis 1 in their place."""
     given = compact(array).reshape(len(array), parts, -1)
     if sums == tuple((part,) for part in range(parts)):

@@ -87,17 +87,19 @@ class Training:
         self._space = api.size_of(space)
         ins, outs = _kinds(form)
         which = [*ins, *outs]
-        self._front = _prepared(primitives, front, which, space)
+        self._front = _prepare(primitives, front, which, space)
         firsts, lasts = (DIFF_SRC_1, DIFF_SRC_2), (DIFF_DST, DIFF_DST_1, DIFF_DST_2)
         which += lasts[: len(outs)]
         slopes = (DIFF_WEIGHTS, DIFF_WEIGHTS_1, DIFF_BIAS)
         which += [*slopes, DIFF_SRC, *firsts[: form.cell.states]]
-        self._back = _prepared(primitives, back, which, space)
+        self._back = _prepare(primitives, back, which, space)
         layouts = [back.descriptor(ARGUMENT_MD, kind) for kind in slopes]
         self._sizes = [api.size_of(layout) for layout in layouts]
         self._reorders = [
             None if api.same(given, layout) else primitives.reorder(layout, given)
-            for layout, given in zip(layouts, _plain(api, form), strict=True)
+            for layout, given in zip(
+                layouts, _weight_gradient_handles(api, form), strict=True
+            )
         ]
 
     @property
@@ -190,14 +192,14 @@ def _kinds(form: Form) -> tuple[list[int], list[int]]:
     return [SRC, WEIGHTS, WEIGHTS_1, BIAS, *firsts], [DST, *lasts]
 
 
-def _plain(api: Api, form: Form) -> list[Any]:
+def _weight_gradient_handles(api: Api, form: Form) -> list[Any]:
     """Return the descriptors of gradients of weights and biases in ONNX's layout."""
     count, width, gates = form.directions, form.hidden, len(form.cell.gates)
     shapes = ((1, count, n, gates, width) for n in (form.inputs, width))
     return [*(rows_of(api, s, last=2) for s in shapes), rows_of(api, (1, *form.bias))]
 
 
-def _prepared(
+def _prepare(
     primitives: Primitives, description: Description, kinds: list[int], space: int
 ) -> Prepared:
     operands: Operands = [
@@ -210,7 +212,7 @@ def prepare_training(
     session: Session, primitives: Primitives, form: Form
 ) -> Training | None:
     """Return a layer of this form with its gradient; None if the library has none."""
-    # Without first states the library adds what it finds to the gradient of r.
+    # Without initial states the library adds uninitialized memory to the gradient of r.
     form, api, cell = form._replace(states=True), primitives.api, form.cell
     front = forward_description(api, form, any_layout, TRAINING)
     if front is None:
