@@ -32,7 +32,7 @@ def wanted_orders(segment: Segment) -> dict[int, tuple[int, ...]]:
             continue
         if step.primitive in _CASTS:
             casts[step.outputs[0]] = len(step.shapes[0])
-        first = next(slots_in(step.args[:1]), None)
+        first = next(iter(slots_in(step.args[:1])), None)
         if first is None or uses[first] != 1:
             continue
         order = _order(step) if type(step.args[0]) is Slot else None
