@@ -278,6 +278,11 @@ def _full_like(x: Any, value: Any, *, shape: Any = None) -> Any:
     return target
 
 
+def _empty_like(x: Traced) -> Any:
+    """Return memory for elements like those of ``x``, which later steps write to."""
+    return x._kept(plain(x))
+
+
 def _reshape(x: Traced, *shape: Any, **options: Any) -> Any:
     return x.reshape(*shape, **options)
 
@@ -300,6 +305,7 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     np.reshape: _reshape,
     np.stack: _stack,
     np.full_like: _full_like,
+    np.empty_like: _empty_like,
 }
 _ASKING = {np.shape, np.ndim, np.size, np.may_share_memory, np.result_type}
 
