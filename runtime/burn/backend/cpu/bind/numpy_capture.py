@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.backend.cpu.bind.memory_orders import reshaped_copy
 from burn.backend.cpu.onednn.binding.capture import Notes
 from burn.ops.support import Array
 
@@ -147,7 +148,7 @@ class Traced(np.ndarray[Any, Any]):
             return self._traced(result, self.constant)
         if self.constant:
             return self._known(result)
-        target = self._kept(np.ascontiguousarray(result))
+        target = self._kept(reshaped_copy(result, source))
         call = partial(np.copyto, plain(target).reshape(source.shape), source)
         self.tracer.note(call)
         return target
