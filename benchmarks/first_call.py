@@ -1,9 +1,10 @@
 """Measures the first calls of compiled models, beside onnxruntime's sessions.
 
     python -m benchmarks.first_call [FOLDER ...] [--only NAME[,NAME]] [--rounds 5]
-                                    [--cache warm] [--threads 1] [--profile]
+                                    [--small] [--cache warm] [--threads 1] [--profile]
 
-The models are those of ``benchmarks.cpu``, each in new processes that take turns. The
+The models are those of ``benchmarks.cpu``, each in new processes that take turns;
+``--small`` chooses two large ones and twenty small ones of the zoo. The
 stages of ours are: import of burn, load (the module and its weights), first call
 (recording and binding), and second call (the first run of the plan); those of
 onnxruntime are import, session, first and second run. The ratio is the sum of our
@@ -37,6 +38,14 @@ HEAD = (
     *("ratio", "call by session"),
 )
 MODULE = "benchmarks.first_call_worker"
+#: Two large models, and twenty small ones of the zoo.
+SMALL = (
+    *("resnet50 b1", "bert_base", "mobilenet_v2 b1", "opt_mnist", "magika", "dtln_2"),
+    *("silero_vad_16k", "rfb_320", "yunet", "bert.ts-op17", "qwen3.ts-op17"),
+    *("convnext.ts-op11", "whisper_encoder.ts-op17", "t5_encoder.ts-op17", "nms_yolo"),
+    *("swin.ts-op13", "segformer.ts-op14", "wav2vec2_ctc.ts-op14", "gpt2.ts-op17"),
+    *("detr.ts-op14", "mamba.ts-op14", "gru_lm.ts-op17"),
+)
 
 
 def main() -> None:
@@ -44,6 +53,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measures first calls.")
     parser.add_argument("folders", nargs="*", help="folders with more .onnx files")
     parser.add_argument("--only", default="", help="parts of the names of models")
+    parser.add_argument("--small", action="store_true", help="large and small ones")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--cache", choices=("warm", "cold"), default="warm")
     parser.add_argument("--threads", type=int, default=1)
@@ -60,7 +70,7 @@ def main() -> None:
 
 def chosen(folder: Path, options: Any) -> Iterator[Model]:
     """The models whose names have one of the parts in them."""
-    for part in options.only.split(","):
+    for part in SMALL if options.small else options.only.split(","):
         yield from models(folder, options.folders, part)
 
 

@@ -52,7 +52,7 @@ ORDER = {
         "backend/cpu/onednn/kernels/convolution",
         "backend/cpu/onednn/kernels/quantization",
         "backend/cpu/onednn/kernels/__init__",
-        "backend/cpu/bind",
+        "backend/cpu/bind backend/cpu/one_time",
         "backend/cuda/device backend/cuda/libraries",
         "backend/cuda/choices",
         "backend/cuda/launching",

@@ -84,6 +84,13 @@ class ArrayBackend(Backend):
             return Tensor(home.as_data(result), home)
         return tuple(Tensor(home.as_data(item), home) for item in result)
 
+    def one_time_calls(self) -> "ArrayBackend":
+        """Return the backend for calls on this device that are made once.
+
+        A device whose kernels are compiled at their first call may have another one.
+        """
+        return self
+
     def unwrap(self, arg: Any) -> Any:
         """Return the raw array of ``arg``, recursively in lists, tuples and slices."""
         kind = type(arg)

@@ -222,13 +222,33 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
 def roll(x: Array, shifts: Any, axes: Axes) -> Array:
     """Return ``x`` shifted cyclically by ``shifts`` along ``axes``."""
     steps, along = integers(shifts), axes_of(axes, x.ndim)
-    if len(steps) != 1 or len(along) != 1 or not x.size:
+    if not x.size:
         return np.roll(x, steps, along)
-    # NumPy's function has a large overhead.
-    (step,), (axis,) = steps, along
-    first, before = -step % x.shape[axis], (slice(None),) * axis
-    parts = [x[(*before, slice(first, None))], x[(*before, slice(first))]]
-    return namespace(x).concatenate(parts, axis)
+    totals: dict[int, int] = {}
+    for step, axis in np.broadcast(steps, along):
+        totals[int(axis)] = totals.get(int(axis), 0) + int(step)
+    # NumPy's function has a large overhead, and copies what plans have memory for.
+    xp = namespace(x)
+    pieces: list[tuple[tuple[slice, ...], tuple[slice, ...]]] = [((), ())]
+    for axis in range(x.ndim):
+        halves = _rolled_halves(x.shape[axis], totals.get(axis, 0))
+        pieces = [((*to, a), (*at, b)) for to, at in pieces for a, b in halves]
+    if len(pieces) == 2:
+        (axis,) = (a for a, step in totals.items() if step % x.shape[a])
+        return xp.concatenate([x[at] for _, at in pieces], axis)
+    out = xp.empty_like(x)
+    for to, at in pieces:
+        out[to] = x[at]
+    return out
+
+
+def _rolled_halves(extent: int, step: int) -> list[tuple[slice, slice]]:
+    """Return the slices of a result along an axis, and those of ``x`` in them."""
+    first = -step % extent
+    if not first:
+        return [(slice(None), slice(None))]
+    rest = extent - first
+    return [(slice(rest), slice(first, None)), (slice(rest, None), slice(first))]
 
 
 @roll.vjp_reading({0: (1,)})

@@ -216,19 +216,33 @@ def boxes_read(segment: Segment) -> Iterator[Box]:
         yield from boxes_read(child)
 
 
-def slots_in(value: Any) -> Iterator[int]:
-    """Yield the places of the slots in nested arguments."""
-    if type(value) is Slot:
-        yield value.place
-    elif type(value) is Lifted:
-        yield from slots_in(value.value)
+#: Types of arguments without slots, which most other arguments have.
+_LEAVES = frozenset((bool, int, float, str, type(None)))
+
+
+def slots_in(value: Any) -> list[int]:
+    """Return the places of the slots in nested arguments."""
+    places: list[int] = []
+    _append_slots(value, places)
+    return places
+
+
+def _append_slots(value: Any, places: list[int]) -> None:
+    kind = type(value)
+    if kind is Slot:
+        places.append(value.place)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from slots_in(item)
+            if type(item) is Slot:  # nearly always
+                places.append(item.place)
+            elif type(item) not in _LEAVES:
+                _append_slots(item, places)
+    elif kind is Lifted:
+        _append_slots(value.value, places)
+    elif kind is slice:
+        _append_slots((value.start, value.stop, value.step), places)
     elif isinstance(value, dict):
-        yield from slots_in(list(value.values()))
-    elif type(value) is slice:
-        yield from slots_in((value.start, value.stop, value.step))
+        _append_slots(list(value.values()), places)
 
 
 def find_drops(segment: Segment) -> set[int]:

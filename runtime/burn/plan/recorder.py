@@ -60,6 +60,8 @@ class Recorder(Backend):
         self, device: ArrayBackend, profiler: "Profiler | None" = None
     ) -> None:
         self.device, self._profiler = device, profiler
+        # Of a function with gradients, forward values are bitwise those of eager calls.
+        self._computing = device.one_time_calls()
         self.events: list[Event] = []
         self._values: dict[Box, Tensor] = {}
         self._before: dict[Box, Tensor] = {}
@@ -94,6 +96,8 @@ class Recorder(Backend):
                 raise UnplannableError(f"{box!r} is on {held.backend}")
             current = self._values[box] = self.new(tensor)
             self.events.append(Read(box, current.data.place, held.backend))
+            if held.backend is not self.device:
+                self._computing = self.device
         return _on_top(current, held)
 
     def write(self, box: Box, value: Tensor) -> Tensor:
@@ -149,7 +153,7 @@ class Recorder(Backend):
         )
         if not seen:
             return self._constant(primitive, plain, static)
-        result = self.device.call(primitive, plain, static)
+        result = self._computing.call(primitive, plain, static)
         if primitive.host:
             return result
         several = isinstance(result, tuple)

@@ -1,6 +1,7 @@
 """Padding, tiling, stacking and turning round by value and by gradient."""
 
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,33 @@ def test_roll_along_one_axis_is_numpys(axis: int, shift: int) -> None:
     x = np.arange(60, dtype=np.float32).reshape(3, 4, 5).transpose(2, 0, 1)
     actual = ops.roll(burn.from_numpy(x), shift, axis).numpy()
     np.testing.assert_array_equal(actual, np.roll(x, shift, axis))
+
+
+@pytest.mark.parametrize(
+    ("shape", "shifts", "axes"),
+    [
+        ((1, 6, 8, 12), (-1, 1), (2, 3)),
+        ((3, 4, 5), (1, 2, 3), (0, 1, 2)),
+        ((3, 4), (4, 1), (1, 0)),  # a whole extent
+        ((3, 4), (3, 4), (0, 1)),
+        ((1, 4), (3, 1), (0, 1)),
+        ((4, 4), 2, (0, 1)),
+        ((0, 4), (1, 1), (0, 1)),
+    ],
+)
+@pytest.mark.parametrize("generated", [False, True])
+def test_rolls_along_several_axes_are_numpys(
+    shape: tuple[int, ...], shifts: Any, axes: Any, generated: bool
+) -> None:
+    x = np.arange(prod(shape), dtype=np.float32).reshape(shape)
+    if generated:
+        pytest.importorskip("llvmlite")
+    plan = burn.compile(lambda x: ops.roll(x * 2.0, shifts, axes), generated=generated)
+    for turn in range(3):
+        np.testing.assert_array_equal(
+            plan(burn.from_numpy(x + turn)).numpy(),
+            np.roll((x + turn) * 2.0, shifts, axes),
+        )
 
 
 @pytest.mark.parametrize("axis", range(-3, 3))

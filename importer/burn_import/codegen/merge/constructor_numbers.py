@@ -8,6 +8,7 @@ from typing import Any
 from burn_import.codegen.merge.constructor_parameters import Row
 from burn_import.codegen.merge.expression_slots import (
     MISSING,
+    DifferError,
     Place,
     can_infer,
     must_follow,
@@ -70,7 +71,11 @@ class Numerals:
         self.attributes: dict[str, str] = {}
 
     def infer(self, given: set[Row]) -> None:
-        """Replace dimensions by -1 where ``reshape`` can infer them."""
+        """Replace dimensions by -1 where ``reshape`` can infer them.
+
+        Raises:
+            DifferError: bodies infer different extents of one shape.
+        """
         inferred = self.union.inferred
         for row in sorted(self.rows, key=lambda row: (-1 not in row, row in given)):
             places = self.rows[row]
@@ -87,6 +92,11 @@ class Numerals:
                 for operand_path in places:
                     self.extents.update(self.implied(operand_path))
                 del self.rows[row]
+        # A shape has one extent that is inferred.
+        calls = {operand_path[0] for operand_path in inferred}
+        for row, places in self.rows.items():
+            if -1 in row and not calls.isdisjoint(place[0] for place in places):
+                raise DifferError
 
     def is_inferred(self, operand_path: Place) -> bool:
         """Return whether bodies that infer an extent do so at one place of a shape."""

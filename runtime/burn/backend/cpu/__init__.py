@@ -29,6 +29,13 @@ def _limited_threads(count: int) -> Any:
     return limited_threads(count)
 
 
+def _one_time_calls() -> Any:
+    from burn.backend.cpu.one_time import OneTimeCalls
+    from burn.backend.cpu.onednn.binding.engine import has_limits
+
+    return OneTimeCalls() if has_limits() else Cpu()
+
+
 def _load_kernels() -> None:
     from burn.backend.cpu.onednn import kernels
 
@@ -38,4 +45,5 @@ def _load_kernels() -> None:
 Cpu.binder = staticmethod(_bind)
 Cpu.load_compiler = staticmethod(_load_compiler)
 Cpu.thread_limiter = staticmethod(_limited_threads)
+Cpu.one_time_caller = staticmethod(_one_time_calls)
 Cpu.load_kernels = staticmethod(_load_kernels)

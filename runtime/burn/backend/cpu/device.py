@@ -18,6 +18,8 @@ class Cpu(ArrayBackend):
     load_compiler: Callable[[], object]
     #: Limits the threads of the engine, as :meth:`limited_threads` does.
     thread_limiter: Callable[[int], AbstractContextManager[None]]
+    #: Creates what computes calls that are made once.
+    one_time_caller: Callable[[], ArrayBackend]
     _only: "Cpu | None" = None
 
     def __new__(cls) -> "Cpu":
@@ -30,6 +32,9 @@ class Cpu(ArrayBackend):
         # Later calls find the inherited method, and pay for no check.
         setattr(Cpu, "call", ArrayBackend.call)  # noqa: B010  a method, to mypy
         return super().call(primitive, args, static)
+
+    def one_time_calls(self) -> ArrayBackend:
+        return type(self).one_time_caller()
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return np.asarray(array)

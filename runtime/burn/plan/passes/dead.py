@@ -25,7 +25,7 @@ def without_dead(steps: Steps, graph: Graph) -> Steps:
 def _may_go(step: Step, graph: Graph) -> bool:
     """Return whether a call only computes results of known shapes."""
     position = step.primitive.shaped_by
-    if position is not None and list(slots_in(step.args[position : position + 1])):
+    if position is not None and slots_in(step.args[position : position + 1]):
         return False
     if step.primitive.removable:
         return True

@@ -101,7 +101,7 @@ def element_of(
     """
     if not primitive.traceable or not primitive.plain:
         return None
-    if next(slots_in(args), None) is not None:
+    if slots_in(args):
         return None  # operands in a list
     results = [_executed(primitive, args, static, forms, fill) for fill in _FILLS]
     # NumPy converts symbolic arrays to plain ones without a call that they can refuse

@@ -46,10 +46,12 @@ class Graph:
 
     def _visit(self, segment: Segment) -> None:
         for step in segment.steps:
-            places = list(slots_in(step.args)) if isinstance(step, Step) else []
-            self.uses.update(places)
+            places: list[int] = []
             if isinstance(step, Step):
-                self._users.update(dict.fromkeys(places, step))
+                places = slots_in(step.args)
+                for index in places:
+                    self.uses[index] += 1
+                    self._users[index] = step
             for index in step.outputs:
                 self.maker[index] = step
             changes = isinstance(step, Read) and step.box in self._written

@@ -1,5 +1,6 @@
 """Products of matrices by oneDNN are NumPy's."""
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -206,3 +207,20 @@ def test_one_token_of_each_sequence_is_multiplied_like_dense_rows(
     assert ("gemm:jit:f32" in kernels[0]) <= ("gemm:jit:f32" in kernels[1])
     broken = np.full(shape, np.nan, np.float32)
     assert np.isnan(compiled[0](burn.from_numpy(broken)).numpy()).all()
+
+
+def test_plans_pack_constant_weights_for_one_row_unless_they_are_large() -> None:
+    session = engine.current()
+    assert session is not None
+    x, sizes, plans = burn.from_numpy(normal(1, 512)), [], []
+    for rows in (1024, (1 << 22) // 512 + 1):
+        weight = burn.from_numpy(normal(rows, 512))
+        gc.collect()  # what other tests have packed goes now
+        before = session.packed.size()
+        plan = burn.compile(lambda x, weight=weight: ops.linear(x, weight))
+        plans.append(plan)  # packed weights go with their array
+        expected = x.numpy() @ weight.numpy().T
+        for _ in range(3):
+            np.testing.assert_allclose(plan(x).numpy(), expected, atol=1e-3)
+        sizes.append(session.packed.size() - before)
+    assert sizes == [1024 * 512 * 4, 0]

@@ -24,9 +24,8 @@ from burn.backend.cpu.bind.calls import (
 from burn.backend.cpu.bind.constants import Constants
 from burn.backend.cpu.bind.donated_buffers import DonatedBuffer, finite_check, in_place
 from burn.backend.cpu.bind.finite import (
-    NotFiniteError,
+    check_box,
     expect_numbers,
-    is_finite,
     refuse_nan,
 )
 from burn.backend.cpu.bind.inputs import Inputs, Setter
@@ -236,8 +235,7 @@ class Builder:
     def _bind_read(self, read: Read) -> None:
         version = read.box.version  # first: it is set, and then counted
         array = innermost(read.held()).data
-        if not is_finite(array):
-            raise NotFiniteError
+        check_box(read.box, array, read.box in self._volatile)
         if read.box in self._volatile:
             # It is written when the box was set alone: nobody else may be there.
             target = self.shaped_as(array, apart=True)

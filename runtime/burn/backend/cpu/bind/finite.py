@@ -7,6 +7,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.backend.cpu.onednn.kernels.total import total
+from burn.box import Box, Parameter
 from burn.ops.support import Array
 
 
@@ -48,6 +49,21 @@ def refuse_nan(constant: Any) -> None:
             refuse_nan(item)
     elif isinstance(constant, np.ndarray) and has_nan(constant):
         raise NotFiniteError
+
+
+def check_box(box: Box, array: Array, may_change: bool) -> None:
+    """Check the value that a plan reads from ``box``.
+
+    Buffers that stay as they are may have infinities, as other constants: masks have.
+
+    Raises:
+        NotFiniteError: it has a number that the program is not valid for.
+    """
+    if isinstance(box, Parameter) or may_change:
+        if not is_finite(array):
+            raise NotFiniteError
+    else:
+        refuse_nan(array)
 
 
 def expect_numbers(array: Array) -> None:

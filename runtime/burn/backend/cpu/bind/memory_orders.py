@@ -1,13 +1,15 @@
-"""The memory layout of each result, chosen from the layouts its consumers prefer."""
+"""The memory layout of results, chosen from their consumers or their operands."""
 
 from collections import Counter
+
+import numpy as np
 
 from burn.ops.casting import cast
 from burn.ops.conv import conv
 from burn.ops.fused import conv_then
 from burn.ops.qdq_layers import conv_of_integers, to_integers
 from burn.ops.shape import permute, transpose
-from burn.ops.support import axes_of
+from burn.ops.support import Array, axes_of
 from burn.plan.passes.graph import swapped_axes
 from burn.plan.plan_ir import Segment, Slot, Step, slots_in
 
@@ -32,7 +34,7 @@ def wanted_orders(segment: Segment) -> dict[int, tuple[int, ...]]:
             continue
         if step.primitive in _CASTS:
             casts[step.outputs[0]] = len(step.shapes[0])
-        first = next(slots_in(step.args[:1]), None)
+        first = next(iter(slots_in(step.args[:1])), None)
         if first is None or uses[first] != 1:
             continue
         order = _order(step) if type(step.args[0]) is Slot else None
@@ -55,3 +57,20 @@ def _order(step: Step) -> tuple[int, ...] | None:
         given = (*step.args[1:], step.static.get("axes"))[0]
         return tuple(axes[::-1]) if given is None else axes_of(given, rank)
     return None
+
+
+def reshaped_copy(result: Array, source: Array) -> Array:
+    """Return a copy of a reshaped ``source``, of which ``source.shape`` is a view.
+
+    It is channels-last if the source is and only its channels are reshaped, as where
+    they are shuffled.
+    """
+    size = result.shape[2:]
+    rank = source.ndim - len(size)
+    if len(size) and rank > 1 and source.shape[rank:] == size:
+        inside = [abs(step) for step in source.strides[1:rank]]
+        if max(inside) < min(map(abs, source.strides[rank:])):
+            copy = np.moveaxis(np.ascontiguousarray(np.moveaxis(result, 1, -1)), -1, 1)
+            if np.may_share_memory(copy.reshape(source.shape), copy):
+                return copy
+    return np.ascontiguousarray(result)

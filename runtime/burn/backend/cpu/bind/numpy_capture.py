@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.backend.cpu.bind.memory_orders import reshaped_copy
 from burn.backend.cpu.onednn.binding.capture import Notes
 from burn.ops.support import Array
 
@@ -147,7 +148,7 @@ class Traced(np.ndarray[Any, Any]):
             return self._traced(result, self.constant)
         if self.constant:
             return self._known(result)
-        target = self._kept(np.ascontiguousarray(result))
+        target = self._kept(reshaped_copy(result, source))
         call = partial(np.copyto, plain(target).reshape(source.shape), source)
         self.tracer.note(call)
         return target
@@ -278,6 +279,11 @@ def _full_like(x: Any, value: Any, *, shape: Any = None) -> Any:
     return target
 
 
+def _empty_like(x: Traced) -> Any:
+    """Return memory for elements like those of ``x``, which later steps write to."""
+    return x._kept(plain(x))
+
+
 def _reshape(x: Traced, *shape: Any, **options: Any) -> Any:
     return x.reshape(*shape, **options)
 
@@ -300,6 +306,7 @@ _SPECIAL: dict[Any, Callable[..., Any]] = {
     np.reshape: _reshape,
     np.stack: _stack,
     np.full_like: _full_like,
+    np.empty_like: _empty_like,
 }
 _ASKING = {np.shape, np.ndim, np.size, np.may_share_memory, np.result_type}
 

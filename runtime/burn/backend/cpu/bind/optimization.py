@@ -1,6 +1,7 @@
 """Optimization of a recorded plan: its passes, and the program that runs it."""
 
 from dataclasses import replace
+from functools import cached_property
 
 from burn.backend.cpu.bind.program import Program
 from burn.backend.cpu.device import Cpu
@@ -40,12 +41,17 @@ class OptimizedPlan:
         if plan.profiler is not None:
             plan.profiler.trace_origins(with_unique_slots(plan.root), root)
         recorded = root if plan.is_observed else plan.root
-        #: The plan as it was recorded is right for all numbers.
-        self.replay = Replay(
-            replace(plan, root=recorded, lowering=(), generated=False), Cpu()
-        )
+        self._recorded = replace(plan, root=recorded, lowering=(), generated=False)
         #: Whether a step has a lower precision than float32.
         self.has_lower_precision = bool(plan.lowering) and _is_lowered(root)
+
+    @cached_property
+    def replay(self) -> Replay:
+        """The plan as it was recorded, which is right for all numbers.
+
+        It is bound when it is first needed, since most plans never are.
+        """
+        return Replay(self._recorded, Cpu())
 
 
 def _is_lowered(root: Segment) -> bool:

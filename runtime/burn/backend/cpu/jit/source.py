@@ -31,6 +31,8 @@ BLOCK = 4_096
 _DOUBLE = np.dtype(np.float64)
 # An innermost loop of at least this many elements is vectorized.
 _SHORT = 4
+# Around a shorter one, a loop of so many iterations is made a vector instead.
+_LONG = 8
 
 
 class Kernel(NamedTuple):
@@ -79,6 +81,7 @@ class _Source(LlvmWriter):
         self.values = values
         views = [v.place for v in values if v.place] + [s.place for s in stores]
         self.kept, self.inner = axes_of(group, list(dict.fromkeys(views)), stores)
+        self.unrolled = self._short_axis()
         # The trip count is a runtime value because batch sizes differ.
         whole = self.kept or (self.inner if group.axes is None else [])
         self.shared = whole[0] if whole else None
@@ -113,6 +116,25 @@ class _Source(LlvmWriter):
             *(text, tuple(self.places), numbers, work, parts), reduces=reduces
         )
 
+    def _short_axis(self) -> Axis | None:
+        """Remove a short axis, along which an iteration computes all elements.
+
+        LLVM makes vectors of elements that alternate, as of shuffled channels.
+        """
+        if self.group.axes is not None or not self.kept:
+            return None
+        short, long = self.inner[0], self.kept[-1]
+        if any(
+            0 < long.strides[store.place] < short.strides[store.place]
+            for store in self.stores
+        ):
+            short, long = long, short
+        if short.extent > _SHORT or long.extent < _LONG:
+            return None
+        self.kept.pop()
+        self.inner = [long]
+        return short
+
     def _body(self) -> None:
         """Emit the body for each kept element."""
         last = max((store.value.stage for store in self.stores), default=0)
@@ -142,9 +164,7 @@ class _Source(LlvmWriter):
                 for root, cell in zip(roots, partial, strict=True):
                     value = self._emit_operand(root.operands[0], root.types[0])
                     self.accumulate(root.name, cell, root.dtype, value)
-                names = [self._loop_value(store.value) for store in full]
-                for store, name in zip(full, names, strict=True):
-                    self._write(store.place, name)
+                self._write_all(full)
             for root, cell, total in zip(roots, partial, totals, strict=True):
                 part = converted(
                     self,
@@ -159,6 +179,18 @@ class _Source(LlvmWriter):
         for root, cell in zip(roots, totals, strict=True):
             wide = _accumulator_dtype(root)
             self._row[root] = converted(self, self.get(cell, wide), wide, root.dtype)
+
+    def _write_all(self, full: list[Store]) -> None:
+        """Emit the stores of an iteration of the innermost loop."""
+        for number in range(self.unrolled.extent if self.unrolled else 1):
+            if self.unrolled:
+                self._loop = {}
+                self._index.append((self.unrolled, str(number)))
+            names = [self._loop_value(store.value) for store in full]
+            for store, name in zip(full, names, strict=True):
+                self._write(store.place, name)
+            if self.unrolled:
+                self._index.pop()
 
     def _started(self, root: LoopValue, dtype: np.dtype[Any]) -> str:
         """Return a variable with the initial value of a reduction."""

@@ -94,7 +94,7 @@ def _mode(step: Step, analysis: Analysis, graph: Graph) -> Mode | None:
 
 def _mode_of_slice(step: Step, graph: Graph) -> Mode | None:
     shape = graph.known(step.args[0])[0]
-    if shape is None or list(slots_in(step.args[1])):
+    if shape is None or slots_in(step.args[1]):
         return None
     rows = selection_of_key(step.args[1], shape)
     is_tensor = type(step.args[0]) in (Slot, Tensor)

@@ -73,7 +73,7 @@ def _broadcast_rows(step: Step, rows: Selection, graph: Graph) -> Needed | None:
     extent, needed = step.shapes[0][rows.axis], []
     for arg in step.args:
         shape = graph.known(arg)[0]
-        if shape is None and list(slots_in(arg)):
+        if shape is None and slots_in(arg):
             return None
         has_rows = shape is not None and len(shape) >= -rows.axis
         is_same = has_rows and shape is not None and shape[rows.axis] == extent
@@ -127,7 +127,7 @@ def _permuted_rows(step: Step, rows: Selection, graph: Graph) -> Needed | None:
 
 def _reshaped_rows(step: Step, rows: Selection, graph: Graph) -> Needed | None:
     shape = graph.known(step.args[0])[0]
-    if shape is None or list(slots_in(step.args[1:])):
+    if shape is None or slots_in(step.args[1:]):
         return None
     before = rows.reshaped(step.shapes[0], shape)
     return None if before is None else (before, *(None for _ in step.args[1:]))
@@ -136,7 +136,7 @@ def _reshaped_rows(step: Step, rows: Selection, graph: Graph) -> Needed | None:
 def permutation(step: Step) -> tuple[int, ...] | None:
     """Return the axes of the operand in the order of the result, if they are known."""
     rank = len(step.shapes[0])
-    if list(slots_in(step.args[1:])):
+    if slots_in(step.args[1:]):
         return None
     if step.primitive is permute:
         axes = step.static.get("axes", step.args[1] if len(step.args) > 1 else None)

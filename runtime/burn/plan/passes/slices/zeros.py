@@ -35,7 +35,7 @@ _FACTORS: dict[Primitive[..., Any], int] = {
 def nonzero_rows(step: Step, zeros: Zeros, graph: Graph) -> Selection | None:
     """Return the rows outside which the first result of ``step`` is zero, if any."""
     if step.primitive is getitem_grad:
-        if list(slots_in(step.args[1])):
+        if slots_in(step.args[1]):
             return None
         return selection_of_key(step.args[1], step.static["shape"])
     if step.primitive in (add, sub):
@@ -57,7 +57,7 @@ def summed_rows(step: Step, zeros: Zeros, graph: Graph) -> Needed | None:
     if step.primitive not in (sum_, sum_to):
         return None
     rows, shape = _zeros_of(step.args[0], zeros), graph.known(step.args[0])[0]
-    if rows is None or shape is None or list(slots_in(step.args[1:])):
+    if rows is None or shape is None or slots_in(step.args[1:]):
         return None
     if step.primitive is sum_to:
         axes = broadcast_axes(step.static["shape"], shape)

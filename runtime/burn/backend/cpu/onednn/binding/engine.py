@@ -126,6 +126,11 @@ def limits() -> Limits:
     return STATE.limits if noting() is None else _WHATEVER
 
 
+def has_limits() -> bool:
+    """Return whether NumPy computes what is faster so; see :func:`whatever_size`."""
+    return STATE.limits is not _WHATEVER
+
+
 def engine() -> Engine:
     """Return name, version and library of the CPU engine of this process.
 

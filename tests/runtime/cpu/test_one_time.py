@@ -1,0 +1,152 @@
+"""The kernels of calls that are made once: NumPy's for small models."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import burn
+from burn import Autodiff, Cpu, nn, ops
+from burn.backend.cpu import one_time
+from burn.backend.cpu.one_time import OneTimeCalls, numpy_time
+from burn.backend.cpu.onednn.binding.engine import current
+from burn.primitive import primitives
+
+SMALL = """
+import sys
+import burn
+from burn import nn, ops
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, kernel_size=3, padding=1)
+        self.head = nn.Linear(8, 4)
+
+    def __call__(self, x):
+        return self.head(ops.relu(self.conv(x)).mean((2, 3)))
+
+net = burn.compile(Net())
+x = burn.tensor([[[[0.5] * 8] * 8] * 3])
+first = net(x)
+kernels = "burn.backend.cpu.onednn.kernels."
+print(sorted(n.removeprefix(kernels) for n in sys.modules if n.startswith(kernels)))
+print(abs((net(x) - first).numpy()).max() < 1e-5)
+"""
+
+
+def random(*shape: int) -> burn.Tensor:
+    values = np.random.default_rng(0).standard_normal(shape)
+    return burn.from_numpy(values.astype(np.float32))
+
+
+def test_the_first_call_of_a_small_model_imports_no_kernels_of_onednn() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SMALL], capture_output=True, text=True, check=True
+    )
+    # `total` has NumPy's kernels of the last steps of means.
+    assert done.stdout.splitlines() == ["['total']", "True"], done.stderr
+
+
+def test_a_large_call_is_the_devices_and_so_are_later_ones() -> None:
+    calls = OneTimeCalls()
+    seen: list[str] = []
+    calls._device = NotingDevice(seen)  # type: ignore[assignment]
+    weight, image = random(64, 3, 7, 7), random(1, 3, 224, 224)
+    static = {"stride": 2, "padding": 3, "dilation": 1, "groups": 1}
+    calls.call(ops.add, (random(8), random(8)), {})
+    assert seen == []
+    calls.call(ops.conv, (image, weight), static)
+    assert seen == ["conv"]
+    medium = random(1, 8, 64, 64)
+    for _ in range(2):  # the second time oneDNN would have its code
+        calls.call(ops.gelu, (medium,), {})
+    assert seen == ["conv", "gelu"]
+
+
+class NotingDevice:
+    """A device that notes the names of its calls."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+
+    def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
+        self._names.append(primitive.name)
+        return Cpu().call(primitive, args, static)
+
+    def import_tensor(self, tensor: burn.Tensor) -> Any:
+        return Cpu().import_tensor(tensor)
+
+
+def test_many_small_calls_end_at_the_time_that_loading_takes() -> None:
+    calls, x = OneTimeCalls(), random(64, 128)
+    static: dict[str, Any] = {}
+    time = numpy_time(ops.gelu, [x.shape], static)
+    assert 0 < time < one_time.LARGE
+    for _ in range(int(2 * one_time.LOADING / time / one_time.SAVED)):
+        calls.call(ops.gelu, (x,), static)
+    assert calls._lost >= one_time.LOADING
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: ops.softmax(ops.gelu(x), axis=-1),
+        lambda x: ops.conv(x, x[:1, :, :3, :3], padding=1),
+        lambda x: ops.max_pool(x, kernel_size=2) + ops.avg_pool(x, kernel_size=2),
+        lambda x: ops.matmul(x, x.mT).sum((1, 2)),
+        lambda x: ops.split(x, (1, 3), axis=1)[1] * 2.0,
+    ],
+)
+@pytest.mark.parametrize("shape", [(2, 4, 8, 8), (1, 4, 8, 8)])
+def test_all_calls_agree_with_eager_ones(
+    function: Callable[[burn.Tensor], burn.Tensor], shape: tuple[int, ...]
+) -> None:
+    x, compiled = random(*shape), burn.compile(function)
+    expected = function(x).numpy()
+    for _ in range(3):
+        result = compiled(x)
+        assert result.backend is Cpu()
+        np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_empty_operands_and_errors_are_those_of_eager_calls() -> None:
+    compiled = burn.compile(lambda x, y: ops.matmul(x, y))
+    assert compiled(random(0, 4), random(4, 2)).shape == (0, 2)
+    with pytest.raises(ValueError, match="matmul") as raised:
+        compiled(random(2, 3), random(4, 2))
+    notes = getattr(raised.value, "__notes__", [])
+    assert notes == ["in ops.matmul(float32[2, 3], float32[4, 2])"]
+
+
+class Step(nn.Module):
+    """A layer with a loss."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, kernel_size=3, padding=1)
+
+    def __call__(self, x: burn.Tensor) -> burn.Tensor:
+        result = ops.gelu(self.conv(x))
+        return (result * result).mean()
+
+
+@pytest.mark.skipif(current() is None, reason="NumPy is the engine")
+def test_values_with_gradients_are_bitwise_those_of_eager_calls() -> None:
+    model, x = Step().to(Autodiff(Cpu())), random(2, 3, 16, 16)
+
+    def step(x: burn.Tensor) -> Any:
+        loss = model(x)
+        return loss.detach(), dict(loss.backward().items())
+
+    eager, recorded = step(x), burn.compile(step)(x)
+    assert eager[0].numpy().tobytes() == recorded[0].numpy().tobytes()
+
+
+def test_each_estimate_is_of_a_primitive_with_a_kernel() -> None:
+    known = primitives()
+    for name in (*one_time._ELEMENTS, *one_time._PRODUCTS):
+        assert Cpu in known[name].device_kernels, name
