@@ -13,8 +13,9 @@ from burn_ir.ops.elementwise import Arithmetic, same_dtype
 from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.ops.options import non_default
 from burn_ir.ops.reduction import without
-from burn_ir.ops.support import known_dims, length, static_dims, unnamed_dims
+from burn_ir.ops.support import known_dims, length, unnamed_dims
 from burn_ir.ops.window import Geometry, geometry
+from burn_ir.static import static_dims
 from burn_ir.types import broadcast
 
 
@@ -146,7 +147,7 @@ class AdaptiveAvgPool(Op, onnx="AdaptiveAvgPool", versions=(1,), domain="burn"):
         return x.with_shape((*x.dims[:2], *dims))
 
     def lower(self, x: Value, sizes: Value = None) -> Value:
-        numbers = self.output_size if sizes is None else static_dims(sizes)
+        numbers: Any = self.output_size if sizes is None else static_dims(sizes)
         size = numbers[0] if len(set(numbers)) == 1 else numbers
         return ops.adaptive_avg_pool(x, output_size=size)
 

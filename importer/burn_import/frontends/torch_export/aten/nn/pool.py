@@ -134,7 +134,7 @@ def adaptive_avg_pool(count: int) -> Rule:
     def apply(g: Builder, self: Value, output_size: Numbers) -> Value:
         sizes = as_tuple(output_size, count)
         if any(isinstance(size, Value) for size in sizes):
-            return batched(
+            return with_batch_axis(
                 *(g, self, count + 2),
                 lambda x: g.op("AdaptiveAvgPool", x, g.ints(sizes), domain="burn"),
             )
