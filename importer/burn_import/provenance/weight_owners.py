@@ -26,6 +26,11 @@ _CAST = re.compile(r"_cast$|^(u?int|b?float|bool)\d*_")
 _LIFTED = re.compile(r"(c_|_)?(lifted_tensor|tensor_constant)_?\d*")
 
 
+def is_lifted(name: str) -> bool:
+    """Return whether ``torch.export`` names a tensor so that ``forward`` creates."""
+    return _LIFTED.fullmatch(name.rpartition(".")[2]) is not None
+
+
 def is_dotted(name: str) -> bool:
     """Return whether a name is a dotted path of attributes, as PyTorch's keys are."""
     if is_parameter_of_paddle(name) or is_computed_by_paddle(name):
@@ -43,7 +48,7 @@ def is_key(producer: str, name: str) -> bool:
 
     A tensor of the root module of PyTorch has a key without dots.
     """
-    if producer.startswith("pytorch") and _LIFTED.fullmatch(name.rpartition(".")[2]):
+    if producer.startswith("pytorch") and is_lifted(name):
         return False
     if is_dotted(name) or not producer.startswith("pytorch"):
         return is_dotted(name)
