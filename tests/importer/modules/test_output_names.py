@@ -19,3 +19,11 @@ def test_an_operator_is_no_name(tmp_path: Path) -> None:
     outputs = [net.linear(head, x, 4, 3) for head in ("linear", "c")]
     actual = check_import(tmp_path, net.model(*outputs), net.feeds())
     assert "    c: Tensor" not in actual.source
+
+
+def test_layers_with_the_names_of_packages(tmp_path: Path) -> None:
+    net = ScopedNet()
+    x = net.input("x", 2, 4)
+    outputs = [net.linear(head, x, 4, 3) for head in ("nn", "burn")]
+    actual = check_import(tmp_path, net.model(*outputs), net.feeds())
+    assert "    nn_: Tensor\n    burn_: Tensor\n" in actual.source

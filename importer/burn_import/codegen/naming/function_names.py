@@ -302,8 +302,9 @@ def heads(root: ModuleNode) -> dict[str, str]:
             continue
         inner = root.layer_paths.get(id(item), ())
         path = item.path if isinstance(item, SubmoduleCall) else inner
-        is_name = len(path) == 1 and len(path[0]) > 1 and not is_leftover(path[0])
-        made[item.outputs[0] or ""] = path[0] if is_name else ""
+        word = argument(path[0]) if len(path) == 1 else ""
+        is_name = len(word) > 1 and not is_leftover(word)
+        made[item.outputs[0] or ""] = word if is_name else ""
     words = Counter(made.values())
     return {name: word for name, word in made.items() if word and words[word] == 1}
 
