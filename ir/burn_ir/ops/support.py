@@ -223,12 +223,13 @@ def with_open_size(target: Sequence[Dim], extents: Sequence[Dim]) -> list[Dim]:
         return result
     apart = _kept_beside_ones(target, extents)
     joined = _joined_axis(target, extents)
-    if len(target) > 2 and apart:
+    is_fixed = len(target) > 2 and all(isinstance(extent, int) for extent in target)
+    if is_fixed and apart:
         has_features = apart[-1] == len(target) - 1 and len(apart) > 1
         result[apart[-2 if has_features else -1]] = -1
     elif joined is not None and joined < len(target) - 1:  # the last one is of features
         result[joined] = -1
-    elif len(target) > 2 and numbers and all(isinstance(d, int) for d in target):
+    elif is_fixed and numbers:
         result[0] = -1
     return result
 
