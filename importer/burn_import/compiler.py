@@ -12,6 +12,7 @@ from burn_import.passes.cleanup.repeated_constants import repeated
 from burn_import.provenance.exporter_folding import folding_notes
 from burn_import.provenance.merged_parameters import with_own_parameters
 from burn_import.provenance.path_segments import ROOT
+from burn_import.provenance.stored_lookups import with_embeddings
 from burn_import.provenance.weight_owners import is_list
 from burn_import.rewriting.graphs import apply_with_bodies
 from burn_import.structure import Tree, flatten, recover
@@ -70,7 +71,7 @@ def simplified(graph: Graph, options: Options) -> Graph:
     graph = apply_with_bodies(dead_code, graph)
     graph.constants.unread = unread(graph)
     graph = apply_with_bodies(dead_code, simplify(graph, options.passes))
-    graph = with_own_parameters(graph)
+    graph = with_embeddings(with_own_parameters(graph))
     note_fills(graph)
     graph = with_literals(with_derivations(repeated(graph)))
     return graph if options.flat else pass_tensors_down(graph)

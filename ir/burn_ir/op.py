@@ -276,6 +276,15 @@ class Op(ABC):
         """
         return None
 
+    def step(self, *inputs: Any, **_: Any) -> Layer | None:
+        """Return the module without weights that computes the first operand's image.
+
+        It stands where a module is needed, between the layers of an ``nn.Sequential``.
+        None if there is none, or if a plain function of ``burn.ops`` does. The
+        arguments are the operands' types.
+        """
+        return None
+
     def replaced(self, draft: Draft) -> Draft:
         """Return ``draft``, a node of this operator, as nodes of other operators.
 

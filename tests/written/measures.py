@@ -10,8 +10,10 @@ from dataclasses import dataclass, fields
 
 #: The longest function that is not counted.
 FUNCTION_LINES = 60
-#: The most calls inside of each other's arguments that are not counted.
+#: The most calls inside of each other's arguments that are not counted, and the most
+#: operations (of ``ops``) among them.
 NESTED = 3
+OPERATIONS = 2
 #: Floats with fewer digits than that, and smaller, are explained by themselves.
 DIGITS, LARGE = 4, 1e30
 #: Calls that give an array other sizes.
@@ -43,7 +45,8 @@ class Measures:
     comments: int = 0
     #: Functions of more than ``FUNCTION_LINES`` lines.
     long: int = 0
-    #: Statements with more than ``NESTED`` calls inside of each other's arguments.
+    #: Statements with more than ``NESTED`` calls, or ``OPERATIONS`` operations, inside
+    #: of each other's arguments.
     nested: int = 0
     #: Reshapes to numbers alone, which other sizes of inputs do not fit.
     sizes: int = 0
@@ -195,17 +198,26 @@ def _number(item: ast.expr) -> list[int]:
 
 
 def _is_nested(node: ast.AST) -> bool:
-    """Return whether a statement has calls nested more deeply than ``NESTED``."""
-    is_simple = isinstance(node, ast.Assign | ast.Return | ast.Expr)
-    return is_simple and _depth(node) > NESTED
+    """Return whether a statement has calls nested too deeply."""
+    if not isinstance(node, ast.Assign | ast.Return | ast.Expr):
+        return False
+    return _depth(node) > NESTED or _depth(node, "ops.") > OPERATIONS
 
 
-def _depth(node: ast.AST) -> int:
-    """Return how many calls are inside of each other's arguments at most."""
+def _depth(node: ast.AST, start: str = "") -> int:
+    """Return how many calls are inside of each other's arguments at most.
+
+    Only functions whose names begin with ``start`` count, and no constructors of
+    layers: a list of modules is no computation.
+    """
     if not isinstance(node, ast.Call):
-        return max(map(_depth, ast.iter_child_nodes(node)), default=0)
+        inside = (_depth(child, start) for child in ast.iter_child_nodes(node))
+        return max(inside, default=0)
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
-    return max(_depth(node.func), 1 + max(map(_depth, given), default=0))
+    name = ast.unparse(node.func)
+    own = name.startswith(start) and not name.startswith("nn.")
+    deepest = max((_depth(one, start) for one in given), default=0)
+    return max(_depth(node.func, start), own + deepest)
 
 
 def _length(function: Function) -> int:

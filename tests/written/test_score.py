@@ -64,6 +64,9 @@ def test_counts_are_those_of_a_reader() -> None:
         ("x = f(g(h(i(x))))", 1),
         ("return f(x, key=g(h(self.i[0](x))))", 1),
         ("x = x.f(1).g(2).h(3).i(4)", 0),
+        ("x = ops.exp(f(ops.abs(x)))", 0),
+        ("x = ops.exp(ops.log(ops.abs(x)))", 1),
+        ("self.a = nn.Sequential(nn.Sequential(nn.Sequential(nn.Tanh())))", 0),
     ],
 )
 def test_calls_in_arguments_are_nested(line: str, nested: int) -> None:

@@ -11,6 +11,7 @@ from burn.dtypes import is_float
 from burn_import.provenance.exporter_names import is_computed_by_paddle, is_leftover
 from burn_import.provenance.path_segments import Path
 from burn_ir.graph import Graph, Node, nested_nodes
+from burn_ir.types import Array
 
 _DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
 #: The end of PaddlePaddle's names, whose dot separates no modules: ``conv2d_5.w_0`` is
@@ -24,6 +25,11 @@ _AGAIN_AT_END = re.compile(r"_\d+$")
 _CAST = re.compile(r"_cast$|^(u?int|b?float|bool)\d*_")
 #: Names of ``torch.export`` for tensors created in ``forward``, after the module path.
 _LIFTED = re.compile(r"(c_|_)?(lifted_tensor|tensor_constant)_?\d*")
+
+
+def is_lifted(name: str) -> bool:
+    """Return whether ``torch.export`` names a tensor so that ``forward`` creates."""
+    return _LIFTED.fullmatch(name.rpartition(".")[2]) is not None
 
 
 def is_dotted(name: str) -> bool:
@@ -43,7 +49,7 @@ def is_key(producer: str, name: str) -> bool:
 
     A tensor of the root module of PyTorch has a key without dots.
     """
-    if producer.startswith("pytorch") and _LIFTED.fullmatch(name.rpartition(".")[2]):
+    if producer.startswith("pytorch") and is_lifted(name):
         return False
     if is_dotted(name) or not producer.startswith("pytorch"):
         return is_dotted(name)
@@ -241,23 +247,34 @@ def called_again(graph: Graph) -> dict[Path, Path]:
     """Map scopes to the modules they call again, from the weights they read.
 
     Scopes without weights follow: ``block_1`` calls ``block`` again if only that has
-    weights.
+    weights. A matrix without a key, as of a convolution with a folded norm, belongs to
+    the first scope that reads it.
     """
     owners: dict[Path, Path] = {}
     modules: set[Path] = set()
+    first: dict[str, Path] = {}
     for node in graph.nodes:
         for name in node.inputs:
             if name is None or name not in graph.constants or not node.scope:
                 continue
             origin = original(graph, name)
             path = tuple(origin.split("."))[:-1]
-            if is_dotted(origin) and path != node.scope and is_again(node.scope, path):
+            if not is_dotted(origin):
+                if not _is_matrix(graph.constants[name]):
+                    continue
+                path = first.setdefault(origin, node.scope)
+            if path != node.scope and is_again(node.scope, path):
                 owners[node.scope] = path
-            if is_dotted(origin):
-                modules.update(path[:length] for length in range(1, len(path) + 1))
+            modules.update(path[:length] for length in range(1, len(path) + 1))
     others = {node.scope for node in graph.nodes} - owners.keys()
     paths = ((scope, _first_call(scope, modules)) for scope in others)
     return owners | {scope: path for scope, path in paths if path != scope}
+
+
+def _is_matrix(array: Array) -> bool:
+    """Return whether an array is a weight of several numbers, not a filled one."""
+    is_weight = array.ndim > 1 and is_float(array.dtype)
+    return is_weight and bool((array != array.reshape(-1)[:1]).any())
 
 
 def _first_call(scope: Path, modules: set[Path]) -> Path:

@@ -8,7 +8,8 @@ from itertools import chain
 from burn_import.provenance.operator_scopes import with_layer_scopes
 from burn_import.provenance.path_segments import Path
 from burn_import.structure.boundary import boundary
-from burn_import.structure.grouping import Group, Invocations, arrange
+from burn_import.structure.calls.grouping import Group, Invocations, arrange
+from burn_import.structure.calls.sizes import with_common_sizes, with_targets
 from burn_import.structure.hoisting import (
     hoist_shared_nodes,
     with_input_extents,
@@ -64,10 +65,13 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
     node_paths = move_quantizers(graph, node_paths)
     node_paths, quantizers = with_quantizers(graph, node_paths)
     run = _Recovery(graph, node_paths, forks, path, quantizers)
+    items = run.items((), list(graph.nodes), run.modules)
+    if run.open_targets:
+        return whole_part(with_targets(graph, run.open_targets), path, class_name)
     return ModuleNode(
         path,
         camel(class_name),
-        run.items((), list(graph.nodes), run.modules),
+        items,
         list(graph.given),
         list(graph.results),
         graph,
@@ -120,8 +124,10 @@ class _Recovery:
         self.member: dict[int, Path] = {}
         self.modules = self._settle_sequences()
         self.invocations = Invocations(graph, self.layers, self.users)
+        #: Targets of reshapes with which calls of a module have the same code.
+        self.open_targets: dict[int, list[int]] = {}
         #: Whether calls have the same code, by the identity of their first nodes.
-        self.equal: dict[tuple[int, ...], bool] = {}
+        self.equal: dict[tuple[tuple[int, int], ...], bool] = {}
 
     def _settle_sequences(self) -> set[Path]:
         """Drop sequences with submodules; return the scopes of all modules.
@@ -201,15 +207,23 @@ class _Recovery:
         if key is None:
             return [group]
         if key in self.sequences:
-            return [Group(key, nodes) for nodes in self.sequences[key]]
-        for calls in self.invocations.possible(group):
+            own = set(map(id, group.nodes))
+            chains = (chain for chain in self.sequences[key] if id(chain[0]) in own)
+            return [Group(key, chain) for chain in chains]
+        for calls, apart in self.invocations.possible(group):
             if self._have_equal_code(calls, modules):
-                return calls
+                return [*calls, *apart]
+            graphs = with_common_sizes(self.graph, [call.nodes for call in calls])
+            for call, graph in zip(calls, graphs or (), strict=False):
+                call.graph = graph
+            if graphs and self._have_equal_code(calls, modules):
+                return [*calls, *apart]
+        self.open_targets |= self.invocations.open_targets(group)
         return [group]
 
     def _have_equal_code(self, calls: Sequence[Group], modules: set[Path]) -> bool:
         """Return whether modules of these calls have the same code."""
-        ends = tuple(id(call.nodes[0]) for call in calls)
+        ends = tuple((id(call.nodes[0]), id(call.graph)) for call in calls)
         if ends not in self.equal:
             parts = [self.call((), call, modules).part for call in calls]
             first, *others = map(signature, parts)
@@ -229,6 +243,13 @@ class _Recovery:
         return None
 
     def call(self, scope: Path, group: Group, modules: set[Path]) -> SubmoduleCall:
+        """Return the call of a group's module."""
+        around, self.graph = self.graph, group.graph or self.graph
+        call = self._call(scope, group, modules)
+        self.graph = around
+        return call
+
+    def _call(self, scope: Path, group: Group, modules: set[Path]) -> SubmoduleCall:
         assert group.key is not None
         inputs, outputs = boundary(self.graph, group.nodes, self.users)
         sequence = group.key in self.sequences

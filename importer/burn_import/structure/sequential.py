@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.trace import Apply, Block, Symbol, Tracer
 from burn_ir.errors import Undecided
 from burn_ir.graph import Graph, Node
+from burn_ir.op import Layer
 
 Users = Mapping[str, Sequence[Node]]
+
+
+@dataclass(frozen=True)
+class _Dataflow:
+    """A graph with the readers of its values."""
+
+    graph: Graph
+    users: Users
+    outputs: set[str]
+
+    def reader(self, node: Node) -> list[Node]:
+        """Return the only reader of the result of ``node``, if there is one."""
+        return sole_reader(node, self.users, self.outputs)
+
+    def functions_after(self, node: Node, most: int) -> list[Node]:
+        """Return up to ``most`` steps without weights in a chain after ``node``."""
+        return functions_after(node, self.users, self.outputs, most, self._is_step)
+
+    def _is_step(self, node: Node) -> bool:
+        return bool(function_name(node) or step_layer(node, self.graph))
 
 
 def find_sequences(
@@ -34,14 +56,13 @@ def find_sequences(
         and _has_data_input(nodes[0], graph)
         and all(_is_unary_layer(node, graph) for node in nodes)
     }
-    sequences = {
-        path: _chains(nodes, layers, users, outputs) for path, nodes in members.items()
-    }
+    flow = _Dataflow(graph, users, outputs)
+    sequences = {path: _chains(nodes, layers, flow) for path, nodes in members.items()}
     return {path: chains for path, chains in sequences.items() if chains}
 
 
 def _chains(
-    nodes: Sequence[Node], layers: Mapping[int, Path], users: Users, outputs: set[str]
+    nodes: Sequence[Node], layers: Mapping[int, Path], flow: _Dataflow
 ) -> list[list[Node]]:
     """Return a chain for each call of a sequence; [] if one is none, or they differ."""
     calls: list[list[Node]] = []
@@ -53,7 +74,7 @@ def _chains(
             seen = set()
         seen.add(path)
         calls[-1].append(node)
-    chains = [_chain(call, layers, users, outputs) for call in calls]
+    chains = [_chain(call, layers, flow) for call in calls]
     if not _are_alike(chains, layers):
         # A function after the last layer can belong to one caller.
         chains = [_until_layer(chain, layers) for chain in chains]
@@ -109,7 +130,7 @@ def _is_unary_layer(node: Node, graph: Graph) -> bool:
 
 
 def _chain(
-    nodes: Sequence[Node], layers: Mapping[int, Path], users: Users, outputs: set[str]
+    nodes: Sequence[Node], layers: Mapping[int, Path], flow: _Dataflow
 ) -> list[Node]:
     """Return ``nodes`` with the functions between and after them; [] if no chain."""
     chain: list[Node] = []
@@ -117,14 +138,14 @@ def _chain(
     for node in nodes:
         number = int(layers[id(node)][-1])
         if chain:
-            chain += functions_after(chain[-1], users, outputs, number - last - 1)
-            if node not in sole_reader(chain[-1], users, outputs):
+            chain += flow.functions_after(chain[-1], number - last - 1)
+            if node not in flow.reader(chain[-1]):
                 return []
         if number <= last:
             return []
         chain.append(node)
         last = number
-    return chain + functions_after(chain[-1], users, outputs, 1)
+    return chain + flow.functions_after(chain[-1], 1)
 
 
 def sole_reader(node: Node, users: Users, outputs: set[str]) -> list[Node]:
@@ -138,17 +159,32 @@ def sole_reader(node: Node, users: Users, outputs: set[str]) -> list[Node]:
 
 
 def functions_after(
-    node: Node, users: Users, outputs: set[str], most: int
+    node: Node,
+    users: Users,
+    outputs: set[str],
+    most: int,
+    accepts: Callable[[Node], bool] = lambda node: function_name(node) is not None,
 ) -> list[Node]:
-    """Return up to ``most`` unary functions in a chain after ``node``."""
+    """Return up to ``most`` nodes in a chain after ``node``, by default functions."""
     functions: list[Node] = []
     while len(functions) < most:
         after = sole_reader(node, users, outputs)
-        if not after or function_name(after[0]) is None:
+        if not after or not accepts(after[0]):
             break
         node = after[0]
         functions.append(node)
     return functions
+
+
+def step_layer(node: Node, graph: Graph) -> Layer | None:
+    """Return the module without weights that computes ``node`` from its first operand.
+
+    The other operands must be numbers that are known.
+    """
+    data, *others = (graph.type(name) for name in node.inputs)
+    if any(other is not None and other.known is None for other in others):
+        return None
+    return node.op.step(data, *others)
 
 
 def function_name(node: Node) -> str | None:

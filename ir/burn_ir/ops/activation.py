@@ -8,7 +8,7 @@ import numpy as np
 
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value, operator
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import Floating, Unary, expect_float
 from burn_ir.ops.options import non_default
@@ -28,6 +28,9 @@ class LeakyRelu(Floating, Op, onnx="LeakyRelu", versions=(1, 6, 16)):
 
     def lower(self, x: Value) -> Value:
         return ops.leaky_relu(x, **non_default(alpha=(self.alpha, 0.01)))
+
+    def step(self, x: Type) -> Layer:
+        return Layer("LeakyReLU", (self.alpha,), {}, {})
 
 
 @operator
@@ -75,6 +78,9 @@ class Elu(Floating, Op, onnx="Elu", versions=(1, 6, 22)):
 
     def lower(self, x: Value) -> Value:
         return ops.elu(x, **non_default(alpha=(self.alpha, 1.0)))
+
+    def step(self, x: Type) -> Layer | None:
+        return None if self.alpha == 1.0 else Layer("ELU", (self.alpha,), {}, {})
 
 
 @operator
@@ -161,6 +167,10 @@ class Gelu(Floating, Op, onnx="Gelu", versions=(20,)):
 
     def lower(self, x: Value) -> Value:
         return ops.gelu(x, **non_default(approximate=(self.approximate, "none")))
+
+    def step(self, x: Type) -> Layer | None:
+        options = {"approximate": self.approximate}
+        return None if self.approximate == "none" else Layer("GELU", (), options, {})
 
 
 @operator

@@ -11,7 +11,8 @@ from burn import dtypes, ops
 from burn.dtypes import DType
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value, operator
+from burn_ir.op import Layer, Op, Type, Value, operator
+from burn_ir.ops.options import shortest
 from burn_ir.types import broadcast
 from burn_ir.upgrade import Draft
 
@@ -195,6 +196,17 @@ class Clip(Op, onnx="Clip", versions=(1, 6, 11, 12, 13)):
         if high is not None:
             return ops.clip(x, low, high)
         return x if low is None else ops.clip(x, low)
+
+    def step(
+        self, x: Type, low: Type | None = None, high: Type | None = None
+    ) -> Layer | None:
+        known = [t.known for t in (low, high) if t is not None and t.known is not None]
+        if x.dtype != dtypes.float32 or len(known) < 2:
+            return None
+        bounds = tuple(shortest(limit.item()) for limit in known)
+        if bounds == (0.0, 6.0):
+            return Layer("ReLU6", (), {}, {})
+        return Layer("Hardtanh", bounds, {}, {}) if bounds[0] < bounds[1] else None
 
 
 @Clip.upgrade(1, 6)

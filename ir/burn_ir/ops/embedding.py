@@ -15,11 +15,13 @@ from burn_ir.ops.indexing import check_integers
 class Embedding(Op, onnx="Embedding", versions=(1,), domain="burn"):
     """The rows ``indices`` of a matrix; the row ``padding_idx`` gets no gradient.
 
-    With ``scale_grad_by_freq`` gradients are divided by the number of lookups.
+    With ``scale_grad_by_freq`` gradients are divided by the number of lookups. A
+    ``module`` is a layer even if its indices are stored.
     """
 
     padding_idx: int | None = None
     scale_grad_by_freq: int = 0
+    module: int = 0
 
     def infer(self, weight: Type, indices: Type) -> Type:
         check_integers(indices)
@@ -38,7 +40,7 @@ class Embedding(Op, onnx="Embedding", versions=(1,), domain="burn"):
 
     def layer(self, weight: Type, indices: Type) -> Layer | None:
         table = weight.known
-        if table is None or indices.known is not None:
+        if table is None or (indices.known is not None and not self.module):
             return None
         parameters = {"weight": 0}
         return Layer("Embedding", table.shape, self._options(), parameters, data=(1,))

@@ -8,7 +8,7 @@ from typing import Any
 from burn import dtypes, ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value, operator
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.conv import extents_like
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.options import non_default, one
@@ -58,6 +58,21 @@ class Pooling:
         options = self.geometry.options(tuple(extents[2:]))
         return {"kernel_size": one(self.kernel_shape), **options}
 
+    def step_of(self, kind: str, **more: Any) -> Layer | None:
+        """Return the pooling layer of a class whose name begins with ``kind``.
+
+        Its stride is the kernel's extent unless it is given, as in PyTorch.
+        """
+        rank = len(self.kernel_shape)
+        is_even = all(before == after for before, after in self.geometry.pads)
+        if self.auto_pad not in ("NOTSET", "VALID") or not (is_even and 1 <= rank <= 3):
+            return None
+        options = self.geometry.options(())
+        stride = options.pop("stride", 1)
+        kernel = one(self.kernel_shape)
+        given = {"kernel_size": kernel} | non_default(stride=(stride, kernel))
+        return Layer(f"{kind}{rank}d", (), given | options | more, {})
+
 
 @operator
 class MaxPool(Pooling, Op, onnx="MaxPool", versions=(1, 8, 10, 11, 12, 22)):
@@ -83,6 +98,9 @@ class MaxPool(Pooling, Op, onnx="MaxPool", versions=(1, 8, 10, 11, 12, 22)):
             index = _column_major(index, tuple(space))
         planes = ops.arange(batch * channels) * prod(space)
         return out, index + planes.reshape(batch, channels, *(1 for _ in space))
+
+    def step(self, x: Type) -> Layer | None:
+        return self.step_of("MaxPool") if self.results == 1 else None
 
 
 def _column_major(index: Value, space: tuple[Dim, ...]) -> Value:
@@ -117,6 +135,13 @@ class AveragePool(Pooling, Op, onnx="AveragePool", versions=(1, 7, 10, 11, 19, 2
         return ops.avg_pool(
             x, **options, **non_default(count_include_pad=(counted, False))
         )
+
+    def step(self, x: Type) -> Layer | None:
+        window = self.geometry
+        if set(window.dilations) != {1}:
+            return None
+        counted = bool(self.count_include_pad) or not any(map(any, window.pads))
+        return self.step_of("AvgPool", **non_default(count_include_pad=(counted, True)))
 
 
 @operator

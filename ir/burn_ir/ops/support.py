@@ -205,8 +205,8 @@ def with_open_size(target: Sequence[Dim], extents: Sequence[Dim]) -> list[Dim]:
     It is the first one that a name and a number make up, like ``64 * batch`` of
     windows; else a number that the reshape keeps: the last one before the axes that
     change, the sequence axis, where heads are split off, or the batch axis; else the
-    first that joins several axes, like the places of an image. The source then works
-    for inputs of other sizes.
+    first that joins several axes, like the places of an image; else a batch of one.
+    The source then works for inputs of other sizes.
     """
     result = list(target)
     if -1 in target or 0 in target or any(map(is_unnamed, target)):
@@ -221,10 +221,28 @@ def with_open_size(target: Sequence[Dim], extents: Sequence[Dim]) -> list[Dim]:
     if len(target) > 2 and numbers and (numbers[-1] or leading[0] != 1):
         result[numbers[-1]] = -1
         return result
+    apart = _kept_beside_ones(target, extents)
     joined = _joined_axis(target, extents)
-    if joined is not None and joined < len(target) - 1:  # the last one is of features
+    is_fixed = len(target) > 2 and all(isinstance(extent, int) for extent in target)
+    if is_fixed and apart:
+        has_features = apart[-1] == len(target) - 1 and len(apart) > 1
+        result[apart[-2 if has_features else -1]] = -1
+    elif joined is not None and joined < len(target) - 1:  # the last one is of features
         result[joined] = -1
+    elif is_fixed and numbers:
+        result[0] = -1
     return result
+
+
+def _kept_beside_ones(target: Sequence[Dim], extents: Sequence[Dim]) -> list[int]:
+    """Return the first axes of ``target`` that keep a number, apart from ones."""
+    given = [extent for extent in extents if extent != 1]
+    axes = [axis for axis, extent in enumerate(target) if extent != 1]
+    pairs = zip(axes, given, strict=False)
+    kept = [
+        axis for axis, _ in takewhile(lambda pair: target[pair[0]] == pair[1], pairs)
+    ]
+    return [axis for axis in kept if isinstance(target[axis], int)]
 
 
 def _joined_axis(target: Sequence[Dim], extents: Sequence[Dim]) -> int | None:

@@ -104,4 +104,5 @@ def test_functions_are_called_by_their_names(tmp_path: Path) -> None:
         ("var.correction", "out", line, {"self": "w", "dim": [-1]}),
     ]
     _, source = written(tmp_path, {"x": x}, steps)
-    assert "ops.var(ops.flip(ops.gelu(x), axis=1) // 2.0, axis=-1)" in source
+    assert "w = ops.flip(ops.gelu(x), axis=1) // 2.0\n" in source
+    assert "return ops.var(w, axis=-1)" in source

@@ -14,6 +14,7 @@ from burn_import.provenance.trainable import contents, is_trained
 from burn_import.provenance.weight_owners import (
     folded_floats,
     is_key,
+    is_lifted,
     is_parameter_of_paddle,
     original,
 )
@@ -120,6 +121,7 @@ class StoredArrays:
         # A key implies a layout: transposed or reshaped arrays lose it.
         whole = same_view(constants[name], constants[constant])
         has_key = name in constants.trained or is_key(self.graph.producer, name)
+        has_key &= not is_lifted(name)
         has_key &= folded_floats(self.graph, constant) in (None, 1)
         path, own = clean(name.split(".")), self.part.path
         if is_literal or not whole or not has_key:
@@ -162,7 +164,8 @@ class StoredArrays:
         if constant in self.graph.constants.measured:
             word = _measured_name(word)
         word = attribute(_without_operator(word))
-        if not re.search(r"\d{3}|^part_\d", word) and not is_leftover(word):
+        is_generic = re.search(r"\d{3}|^part_\d", word) or is_lifted(word)
+        if not is_generic and not is_leftover(word):
             return word
         noun = self.nouns.get(constant, "")
         if noun == "mask" and is_float(self.graph.constants[constant].dtype):

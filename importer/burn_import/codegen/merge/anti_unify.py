@@ -171,13 +171,33 @@ class Comparison:
         return maker if single and is_field and maker.results is None else None
 
     def absent(self, values: Sequence[Any], operand_path: Place) -> None:
-        """Unify a tensor that some bodies lack: a parameter that may be None."""
+        """Unify a tensor that some bodies lack: an array or parameter, else None."""
+        if self.absent_array(values):
+            return
         for number, value in enumerate(values):
             if isinstance(value, Tensor) and value.data not in self.given[number]:
                 raise DifferError
             if not isinstance(value, Tensor) and value is not None:
                 raise DifferError
         self.parameter([None if v is None else v.data for v in values], operand_path)
+
+    def absent_array(self, values: Sequence[Any]) -> bool:
+        """Return whether the tensor is a stored array, an attribute of some bodies."""
+        if not all(value is None or isinstance(value, Tensor) for value in values):
+            return False
+        pairs = list(zip(values, self.bodies, strict=True))
+        stored = [
+            (value.data.constant, body) for value, body in pairs if value is not None
+        ]
+        names = {
+            body.attribute(constant) if constant else "" for constant, body in stored
+        }
+        name = names.pop()
+        having = [name in body.fields for body in self.bodies]
+        if names or not having[0] or having != [value is not None for value in values]:
+            return False
+        self.union.arrays.add(name)
+        return True
 
     def parameter(self, symbols: Sequence[Symbol | None], operand_path: Place) -> None:
         """Record the parameters at one position of all bodies."""

@@ -82,6 +82,8 @@ def _call_in_loop(loop: Repetition) -> ListCall | None:
         return None
     if len(loop.body.statements) != 1 or len(loop.targets) != 1:
         return None
+    if len(loop.state) != 1 or len(loop.initial) != 1:  # it only appends to a list
+        return None
     (call,), (state,), (start,) = loop.body.statements, loop.state, loop.initial
     if not isinstance(call, ModuleCall) or call.results is not None:
         return None

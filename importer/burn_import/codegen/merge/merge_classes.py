@@ -180,6 +180,7 @@ class Family:
             if isinstance(block, OptionalBlock)
             for name in block.fields
         }
+        absent |= self.union.arrays
         lines = field_lines(self.fields, self.constructor, absent)
         return [*self.numerals.fields(), *lines]
 
@@ -273,7 +274,12 @@ def _united(
     if blocks and len(init.parameters) > MOST_WITH_BLOCKS:
         return None
     optional = {one.name for one in fields if not all(one.having)}
-    if optional - union.optional - unread_fields(members[0].body, optional):
+    if (
+        optional
+        - union.optional
+        - union.arrays
+        - unread_fields(members[0].body, optional)
+    ):
         return None
     return Family(members, union, fields, init, numerals, rolled, flattened)
 

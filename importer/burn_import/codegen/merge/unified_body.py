@@ -42,6 +42,8 @@ class Union:
     quotients: dict[Place, Quotient] = field(default_factory=dict)
     #: Modules that some bodies lack.
     optional: set[str] = field(default_factory=set)
+    #: Arrays that some bodies lack: they are None as an operand.
+    arrays: set[str] = field(default_factory=set)
     #: Statements of the first body that some bodies lack, and which bodies have them.
     operators: dict[int, OptionalOperator | OptionalBlock] = field(default_factory=dict)
     #: Statements of the first body that call the only member of a list with another

@@ -33,7 +33,7 @@ from burn_import.codegen.trace.function import FunctionTrace, trace_part
 from burn_import.provenance.path_segments import Path
 from burn_import.structure import ModuleNode
 from burn_import.structure.module_tree import calls_of
-from burn_import.structure.sequential import function_name
+from burn_import.structure.sequential import function_name, step_layer
 from burn_import.tracing.identifiers import (
     MEMBERS,
     Namespace,
@@ -308,7 +308,7 @@ def sequence_text(part: ModuleNode) -> str:
         assert isinstance(node, Node)
         path = part.layer_paths.get(id(node))
         if path is None:
-            steps.append(f"ops.{function_name(node)}")
+            steps.append(_step_text(node, part.graph))
             continue
         layer = node.op.layer(*(part.graph.type(name) for name in node.inputs))
         assert layer is not None
@@ -316,6 +316,12 @@ def sequence_text(part: ModuleNode) -> str:
         steps += ["nn.Identity()"] * (int(path[-1]) - len(steps))
         steps.append(layer_text(layer))
     return f"nn.Sequential({', '.join(steps)})"
+
+
+def _step_text(node: Node, graph: Graph) -> str:
+    """Return a function or module without weights, as a step of a sequence."""
+    layer = step_layer(node, graph)
+    return f"ops.{function_name(node)}" if layer is None else layer_text(layer)
 
 
 def layer_text(layer: Layer) -> str:

@@ -111,7 +111,7 @@ class Nouns:
         self.values = infer_value_names(tree)
         self.tree = tree
         #: Names of the model's results.
-        self.outputs = output_names(graph, self.values)
+        self.outputs = output_names(graph, heads(tree.root) | self.values)
         for name, noun in zip(graph.results, self.outputs, strict=True):
             if not (name in graph.given or is_leftover(noun) or is_stream(noun)):
                 self.values[name] = noun
@@ -287,6 +287,26 @@ def names_of_nouns(nouns: Sequence[str]) -> list[str]:
     names = Namespace()
     streams = iter(STREAMS)
     return [names.unique(noun or next(streams, STREAMS[1])) for noun in nouns]
+
+
+def heads(root: ModuleNode) -> dict[str, str]:
+    """Return the attributes of the layers and modules that compute several outputs.
+
+    ``NetOutput(mu, logvar)`` of ``self.mu`` and ``self.logvar`` needs no other names.
+    """
+    if len(root.outputs) < 2:
+        return {}
+    made: dict[str, str] = {}
+    for item in root.items:
+        if isinstance(item, IfCall) or len(item.outputs) != 1:
+            continue
+        inner = root.layer_paths.get(id(item), ())
+        path = item.path if isinstance(item, SubmoduleCall) else inner
+        word = argument(path[0]) if len(path) == 1 else ""
+        is_name = len(word) > 1 and not is_leftover(word)
+        made[item.outputs[0] or ""] = word if is_name else ""
+    words = Counter(made.values())
+    return {name: word for name, word in made.items() if word and words[word] == 1}
 
 
 def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:

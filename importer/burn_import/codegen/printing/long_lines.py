@@ -14,14 +14,17 @@ from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
 if TYPE_CHECKING:
     from burn_import.codegen.printing.line_writer import LineWriter
 
-#: The most calls inside of each other's parentheses in a statement.
+#: The most calls inside of each other's parentheses in a statement, and the most of
+#: operations among them: ``self.fc2(ops.gelu(self.fc1(x)))`` reads like a chain, three
+#: operations do not.
 MOST_NESTED = 3
+MOST_OPERATIONS = 2
 #: The shortest operand that gets a name to shorten a line.
 SHORTEST = 16
 #: The length of a name, for an estimate.
 NAME = 6
 #: A parenthesis, with what precedes the one of a call.
-_PARENTHESIS = re.compile(r"([\w\])]?)\(|\)")
+_PARENTHESIS = re.compile(r"(ops\.\w+|[\w\])]?)\(|\)")
 #: A string, as ``repr`` writes it.
 _STRING = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 #: An element of a list has a name: the list's, with a number.
@@ -44,7 +47,7 @@ def in_one_line(
     if not isinstance(statement, Apply | ModuleCall):
         return expression
     symbols = list(dict.fromkeys(symbols_in(operands(statement))))
-    if nesting(expression.text) > MOST_NESTED:
+    if _is_deep(expression.text):
         deep = _nested_operands(writer, symbols)
         expression = _name_operands(writer, statement, deep, indent)
     start = "return " if writer.is_last(statement) else f"{name} = "
@@ -83,7 +86,7 @@ def _nested_operands(writer: LineWriter, symbols: Sequence[Symbol]) -> list[Symb
     return [
         symbol
         for symbol in deferred
-        if symbol in writer.held and nesting(pending[symbol].text) >= MOST_NESTED
+        if symbol in writer.held and _is_deep(pending[symbol].text, 1)
     ]
 
 
@@ -118,14 +121,21 @@ def _longest(
     return [sorted(group, key=symbols.index) for group in groups.values()]
 
 
-def nesting(text: str) -> int:
-    """Return how many calls are inside of each other's parentheses at most."""
-    calls: list[bool] = []
-    deepest = 0
+def _is_deep(text: str, more: int = 0) -> bool:
+    """Return whether ``text`` nests too deeply with that many calls around it."""
+    calls, operations = nesting(text)
+    return calls + more > MOST_NESTED or operations + more > MOST_OPERATIONS
+
+
+def nesting(text: str) -> tuple[int, int]:
+    """Return how many calls, and operations, are inside of each other at most."""
+    calls: list[tuple[bool, bool]] = []
+    deepest = operations = 0
     for match in _PARENTHESIS.finditer(_STRING.sub("''", text)):
         if match[0] == ")":
             calls.pop()
             continue
-        calls.append(bool(match[1]))
-        deepest = max(deepest, sum(calls))
-    return deepest
+        calls.append((bool(match[1]), match[1].startswith("ops.")))
+        deepest = max(deepest, sum(call for call, _ in calls))
+        operations = max(operations, sum(own for _, own in calls))
+    return deepest, operations

@@ -29,9 +29,9 @@ Row = Callable[[str, Arguments, Collection[str]], ast.expr]
 #: Layers whose constructors have the same parameters, defaults and keys in PyTorch.
 SAME = frozenset(
     {"AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "ELU", "Embedding"}
-    | {"GELU", "GRU", "GRUCell", "GroupNorm", "Identity", "LSTM", "LSTMCell"}
-    | {"LayerNorm", "LeakyReLU", "Linear", "ModuleList", "RMSNorm", "RNN"}
-    | {"RNNCell", "ReLU", "Sequential", "SiLU", "Sigmoid", "Softmax", "Tanh"}
+    | {"GELU", "GRU", "GRUCell", "GroupNorm", "Hardtanh", "Identity", "LSTM"}
+    | {"LSTMCell", "LayerNorm", "LeakyReLU", "Linear", "ModuleList", "RMSNorm", "RNN"}
+    | {"RNNCell", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "Softmax", "Tanh"}
     | {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d"}
 )
 #: Parameters with other names in PyTorch.

@@ -51,7 +51,7 @@ from burn_ir.op import Branch, Derivative, Layer, Repeat
 from burn_ir.types import Type
 
 #: Known contents that stand in the source; more are computed when the model runs.
-LONGEST_LITERAL = 16
+LONGEST_LITERAL = 8
 
 
 @dataclass

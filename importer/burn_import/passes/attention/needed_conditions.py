@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from burn.dtypes import bool_
 from burn_import.passes.attention.mask_conditions import Conditions, broadcasts
+from burn_import.provenance.trainable import is_kept
 from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import with_nodes
 from burn_ir.dim import Dim
@@ -18,13 +20,13 @@ MASK = 3
 
 
 def needed_conditions(graph: Graph) -> Graph:
-    """Return ``graph`` without terms of masks that are True everywhere.
+    """Return ``graph`` without terms of masks, and masks, that are True everywhere.
 
     PyTorch's exporters compare positions with 0. Such a term only widens the mask to
     the shape that scores have anyway. Attention that is recovered drops it too; this
     is for attention of other forms, as with quantizers between its products.
     """
-    if "And" not in graph.operators:
+    if graph.operators.isdisjoint(("And", "Attention")):
         return graph
     conditions = Conditions(Dataflow(graph))
     return with_nodes(graph, [_rewrite(node, conditions) for node in graph.nodes])
@@ -41,8 +43,19 @@ def _rewrite(node: Node, conditions: Conditions) -> Node:
     if not broadcasts(conditions.flow.extents(mask), shape):
         return node
     inputs = list(node.inputs)
-    inputs[MASK] = conditions.needed(mask, shape)
+    if _excludes_nothing(mask, conditions.flow):
+        inputs[MASK:] = [None, *inputs[MASK + 1 :]] if inputs[MASK + 1 :] else []
+    else:
+        inputs[MASK] = conditions.needed(mask, shape)
     return node if tuple(inputs) == node.inputs else replace(node, inputs=tuple(inputs))
+
+
+def _excludes_nothing(mask: str, flow: Dataflow) -> bool:
+    """Return whether a mask is a constant of the program that is True everywhere."""
+    array = flow.stored(mask)
+    if array is None or is_kept(flow.graph, mask):
+        return False
+    return array.dtype == bool_ and bool(array.all())
 
 
 def _with_narrow_condition(node: Node, conditions: Conditions) -> Node:

@@ -115,8 +115,8 @@ def _axes(node: Node, t: Type | None, graph: Graph) -> list[int] | None:
 def needs_no_shape(shape: tuple[Dim, ...], node: Node, graph: Graph) -> bool:
     """Return whether a reshape gives the same result for an operand of ``shape``.
 
-    A 0 in the target copies the operand's extent, so an extent that may be 0 must equal
-    the extent of ``shape`` on that axis.
+    A 0 in the target copies the operand's extent, so an extent that is or may be 0 must
+    equal the extent of ``shape`` on that axis.
     """
     if node.op.onnx != "Reshape":
         return False
@@ -125,9 +125,17 @@ def needs_no_shape(shape: tuple[Dim, ...], node: Node, graph: Graph) -> bool:
         return False
     if node.op.attrs()["allowzero"]:
         return True
+    operand = graph.type(node.inputs[0])
+    copied = () if operand is None or operand.shape is None else operand.shape
+    if len(dims) <= len(copied):  # group norms split channels of their own operand
+        copied = ()
+    extents = [
+        copied[axis] if dim == 0 and axis < len(copied) else dim
+        for axis, dim in enumerate(dims)
+    ]
     return all(
         (isinstance(dim, int) and dim != 0)
-        or (not isinstance(dim, int) and axis < len(shape) and shape[axis] == dim)
+        or (axis < len(shape) and shape[axis] == extents[axis] != 0)
         for axis, dim in enumerate(dims)
     )
 

@@ -4,6 +4,9 @@ from pathlib import Path
 
 import numpy as np
 
+from burn_import.codegen.merge.list_calls import list_call
+from burn_import.tracing.trace import Block, Members, ModuleCall, Repetition, Tracer
+from burn_ir.dim import symbol
 from tests.importer.codegen.merge.test_families import Layers, gemm, imported
 from tests.importer.looped import check, normal
 from tests.modules import Array
@@ -89,3 +92,22 @@ def test_strides_are_given(tmp_path: Path) -> None:
     assert "stride=self.stride, padding=self.padding" in source
     assert "class Conv(nn.Module):" in source
     assert source.count("(nn.Module)") == 2
+
+
+def test_a_loop_that_only_collects_results_is_no_chain() -> None:
+    """``results.append(layer(x))`` for each layer carries no value."""
+    tracer = Tracer()
+    x, result = tracer.symbol(None), tracer.symbol(None)
+    call = ModuleCall(("layers", "0"), (x,), [result.data])
+    loop = Repetition(
+        None,
+        symbol("step"),
+        [],
+        [],
+        Block([call], [result]),
+        "",
+        [tracer.symbol(None).data],
+        [],
+        [Members(("layers",), 0, 2, 2)],
+    )
+    assert list_call(loop) is None

@@ -17,14 +17,19 @@ from burn_import.provenance.trainable import is_kept
 from burn_import.structure.shared_classes import op_key
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import KNOWN_LIMIT
+from burn_ir.ops.shape import Reshape
 
 
 @dataclass(eq=False)
 class Group:
-    """Nodes that run together: a submodule (``key`` is its path), or one node."""
+    """Nodes that run together: a submodule (``key`` is its path), or one node.
+
+    ``graph`` has the types of a call whose sizes are those of one of several calls.
+    """
 
     key: Path | None
     nodes: list[Node]
+    graph: Graph | None = None
 
 
 def arrange(
@@ -99,42 +104,92 @@ class Invocations:
         self.graph, self.layers, self.users = graph, layers, users
         self.results = set(graph.outputs)
 
-    def possible(self, group: Group) -> Iterator[list[Group]]:
+    def possible(self, group: Group) -> Iterator[tuple[list[Group], list[Group]]]:
         """Yield divisions of a module's nodes into calls, that with most calls first.
 
-        The calls have the same operators, of operands of the same ranks.
+        The calls have the same operators, of operands of the same ranks. With them come
+        nodes that no call contains: what they compute from extents is known.
         """
-        nodes = group.nodes
+        needed = [node for node in group.nodes if not self._is_known(node)]
+        given = [Group(None, [n]) for n in group.nodes if self._is_known(n)]
+        for nodes, apart in ((group.nodes, []), (needed, given))[: 1 + bool(given)]:
+            for calls in self._divisions(nodes):
+                if self._are_equal(calls):
+                    yield [Group(group.key, call) for call in calls], apart
+
+    def open_targets(self, group: Group) -> dict[int, list[int]]:
+        """Return targets with -1, by node, for reshapes that differ in one extent.
+
+        They alone tell the calls in the group from each other.
+        """
+        for calls in self._divisions(group.nodes):
+            targets = [self._targets(call) for call in calls]
+            columns = [_opened(column) for column in zip(*targets, strict=False)]
+            is_new = any(
+                -1 in set(c) - set(t) for c, t in zip(columns, targets[0], strict=False)
+            )
+            if self._are_equal(calls, are_open=True) and all(columns) and is_new:
+                return {
+                    id(node): target
+                    for call in calls
+                    for node, target in zip(
+                        filter(is_reshape, call), columns, strict=True
+                    )
+                }
+        return {}
+
+    def _divisions(self, nodes: Sequence[Node]) -> Iterator[list[list[Node]]]:
         for count in self._counts(nodes):
             size = len(nodes) // count
-            calls = [nodes[k : k + size] for k in range(0, len(nodes), size)]
-            if self._are_equal(calls):
-                yield [Group(group.key, call) for call in calls]
+            yield [list(nodes[k : k + size]) for k in range(0, len(nodes), size)]
+
+    def _is_known(self, node: Node) -> bool:
+        """Return whether the results of a node follow from extents of its operands."""
+        types = [self.graph.types[name] for name in filter(None, node.outputs)]
+        return all(value.known is not None for value in types)
+
+    def _targets(self, call: Sequence[Node]) -> list[list[int]]:
+        """Return the stored targets of a call's reshapes, [] for computed ones."""
+        stored = self.graph.constants
+        names = [str(node.inputs[1]) for node in call if is_reshape(node)]
+        return [stored[n].tolist() if n in stored else [] for n in names]
 
     def _counts(self, nodes: Sequence[Node]) -> Iterator[int]:
         """Yield possible numbers of calls, the largest first."""
         uses: dict[Hashable, int] = {}
         for node in nodes:
-            path = self.layers.get(id(node))
-            if path is not None:
-                uses[path] = uses.get(path, 0) + 1
+            path: Hashable = self.layers.get(id(node))
+            read = (
+                () if path else filter(self.graph.constants.__contains__, node.inputs)
+            )
+            for key in (path,) if path else {n for n in read if self._is_kept(n)}:
+                uses[key] = uses.get(key, 0) + 1
         most = min(uses.values(), default=1)
         for count in range(most, 1, -1):
             divides = all(number % count == 0 for number in uses.values())
             if divides and len(nodes) % count == 0:
                 yield count
 
-    def _are_equal(self, calls: Sequence[Sequence[Node]]) -> bool:
-        first = self._signature(calls[0])
-        return all(self._signature(call) == first for call in calls[1:])
+    def _is_kept(self, name: str | None) -> bool:
+        return name is not None and is_kept(self.graph, name)
 
-    def _signature(self, call: Sequence[Node]) -> Hashable:
-        """Return the operators of a call, with operands by position or from outside."""
+    def _are_equal(
+        self, calls: Sequence[Sequence[Node]], are_open: bool = False
+    ) -> bool:
+        first = self._signature(calls[0], are_open)
+        return all(self._signature(call, are_open) == first for call in calls[1:])
+
+    def _signature(self, call: Sequence[Node], are_open: bool) -> Hashable:
+        """Return the operators of a call, with operands by position or from outside.
+
+        The targets of reshapes do not count if they ``are_open``.
+        """
         inside: dict[str, int] = {}
         outside: dict[str, int] = {}
         rows: list[Hashable] = []
         for node in call:
-            operands = tuple(self._operand(n, inside, outside) for n in node.inputs)
+            read = node.inputs[:1] if are_open and is_reshape(node) else node.inputs
+            operands = tuple(self._operand(n, inside, outside) for n in read)
             rows.append((op_key(node.op), self.layers.get(id(node)), operands))
             for name in filter(None, node.outputs):
                 inside[name] = len(inside)
@@ -149,6 +204,8 @@ class Invocations:
             return self._constant_key(name)
         if name in inside:
             return inside[name]
+        if self.graph.types[name].known is not None:
+            return "known", self._type(name)
         number = outside.setdefault(name, len(outside))
         return "outside", number, self._type(name)
 
@@ -173,3 +230,22 @@ class Invocations:
             users = self.users.get(name, ())
             if name in self.results or any(id(user) not in own for user in users):
                 yield position
+
+
+def is_reshape(node: Node) -> bool:
+    """Return whether a node is a reshape to extents that are an operand."""
+    return isinstance(node.op, Reshape)
+
+
+def _opened(targets: Sequence[list[int]]) -> list[int]:
+    """Return the common target with -1 for the only extent that differs, else []."""
+    first = targets[0]
+    if all(target == first for target in targets):
+        return first
+    if any(len(target) != len(first) or min(target) < 1 for target in targets):
+        return []
+    columns = list(zip(*targets, strict=True))
+    differing = [axis for axis, column in enumerate(columns) if len(set(column)) > 1]
+    if len(differing) > 1:
+        return []
+    return [-1 if axis in differing else extent for axis, extent in enumerate(first)]

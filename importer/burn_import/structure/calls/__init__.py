@@ -1,0 +1,1 @@
+"""Calls of modules: several ones of one module, with inputs of other sizes."""

@@ -1,0 +1,44 @@
+"""The module without weights that an operator names gives the operator's results."""
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from burn import nn
+from burn_ir import evaluate, operators
+from tests.laws import compare, models
+from tests.strategies import examples
+
+#: Modules that each operator names for some of its examples.
+EXPECTED = {
+    "LeakyRelu": {"LeakyReLU"},
+    "Elu": {"ELU"},
+    "Gelu": {"GELU"},
+    "MaxPool": {"MaxPool1d", "MaxPool2d", "MaxPool3d"},
+    "AveragePool": {"AvgPool1d", "AvgPool2d", "AvgPool3d"},
+}
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_step_computes_what_lower_does(name: str) -> None:
+    key = ("", name)
+    version = operators()[key].versions[-1]
+    met = set()
+
+    @settings(max_examples=60)
+    @given(data=st.data())
+    def check(data: st.DataObject) -> None:
+        example = data.draw(examples(key, version))
+        graph = models.built(key, version, example, stored=False)
+        (node,) = graph.nodes
+        step = node.op.step(*(graph.type(n) for n in node.inputs))
+        if step is None:
+            return
+        met.add(step.name)
+        module = getattr(nn, step.name)(*step.args, **step.options)
+        (x,) = models.operands(example, stored=False)
+        expected, *_ = evaluate(graph, [x])
+        got = module(x)
+        compare.assert_close([got.numpy()], [expected.numpy()], example)
+
+    check()
+    assert met == EXPECTED[name]
