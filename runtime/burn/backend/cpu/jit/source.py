@@ -24,7 +24,7 @@ from burn.backend.cpu.jit.functions import (
 )
 from burn.backend.cpu.jit.groups import Group, LoopValue, Place, Store, overlap
 from burn.backend.cpu.jit.loops import Axis, UnwritableError, axes_of
-from burn.backend.cpu.jit.writer import ENTRIES, LlvmWriter
+from burn.backend.cpu.jit.writer import LOOPS, LlvmWriter
 
 #: The number of floats that are summed in float32 before the sum is added to a float64.
 BLOCK = 4_096
@@ -98,7 +98,7 @@ class _Source(LlvmWriter):
             f"  {name} = load {kind}, ptr %a{n}"
             for n, (kind, name) in enumerate([*given, ("i64", "%parts")])
         ]
-        text = _TEXT.format(
+        text = LOOPS.format(
             params="".join(
                 f"{kind}{' noalias' if kind == 'ptr' else ''} {name}, "
                 for kind, name in given
@@ -389,21 +389,3 @@ def _dependencies(roots: Any) -> Iterator[LoopValue]:
             seen.add(value)
             waiting.append((value, True))
             waiting += [(operand, False) for operand in value.operands]
-
-
-_TEXT = (
-    """\
-define internal void @part({params}i64 %low, i64 %high) noinline {{
-entry:
-{body}
-  ret void
-}}
-
-"""
-    + ENTRIES
-    + """
-!0 = !{{!"llvm.loop.unroll.disable"}}
-!1 = !{{!"llvm.loop.vectorize.enable", i1 false}}
-{notes}
-"""
-)

@@ -119,3 +119,22 @@ define void @between(ptr %data, i64 %low, i64 %high) {{
 declare i32 @omp_get_thread_num()
 declare i32 @omp_get_num_threads()
 """
+
+
+#: The module of a kernel whose body runs for parts of an outermost loop.
+LOOPS = (
+    """\
+define internal void @part({params}i64 %low, i64 %high) noinline {{
+entry:
+{body}
+  ret void
+}}
+
+"""
+    + ENTRIES
+    + """
+!0 = !{{!"llvm.loop.unroll.disable"}}
+!1 = !{{!"llvm.loop.vectorize.enable", i1 false}}
+{notes}
+"""
+)
