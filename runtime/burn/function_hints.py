@@ -18,7 +18,11 @@ _BY_RANK = {
 _FUNCTIONS: Hints = {
     **_LOSSES,
     **_BY_RANK,
-    **{f"adaptive_avg_pool{n}d": "ops.adaptive_avg_pool" for n in (1, 2, 3)},
+    **{
+        f"adaptive_{kind}_pool{n}d": f"ops.adaptive_{kind}_pool"
+        for kind in ("avg", "max")
+        for n in (1, 2, 3)
+    },
     **{f"max_unpool{n}d": "ops.max_unpool" for n in (1, 2, 3)},
     **dict.fromkeys(("cat", "concatenate"), "ops.concat"),
     **dict.fromkeys(("vstack", "hstack", "dstack"), "ops.concat"),

@@ -1,5 +1,7 @@
 """Examples of the operators of programs that ONNX has not."""
 
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -94,6 +96,13 @@ def windows(draw: Draw, version: int) -> Example:
     if draw(st.booleans()):
         return Example({}, [x, np.array(sizes, np.int64)], always_stored=frozenset({1}))
     return Example({"output_size": sizes}, [x])
+
+
+@case("AdaptiveMaxPool", domain="burn")
+def windows_with_maxima(draw: Draw, version: int) -> Example:
+    example: Example = windows(draw, version)
+    maxima = draw(st.sampled_from([1, 2]))
+    return replace(example, outputs=maxima, smooth=False)
 
 
 @case("Var", "Std", domain="burn")

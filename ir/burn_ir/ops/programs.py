@@ -126,16 +126,16 @@ class FloorDiv(Arithmetic, Op, onnx="FloorDiv", versions=(1,), domain="burn"):
         return x // y
 
 
-@operator
-class AdaptiveAvgPool(Op, onnx="AdaptiveAvgPool", versions=(1,), domain="burn"):
-    """The means of windows that cover each spatial axis evenly.
+class AdaptivePooling:
+    """Windows that cover each spatial axis evenly.
 
     Their numbers are ``output_size``, or the operand ``sizes`` if they are computed.
     """
 
-    output_size: tuple[int, ...] = ()
+    output_size: tuple[int, ...]
 
-    def infer(self, x: Type, sizes: Type | None = None) -> Type:
+    def pooled(self, x: Type, sizes: Type | None) -> Type:
+        """Return the type of the result."""
         if expect_float(x).shape is None:
             return x.forget()
         if sizes is None:
@@ -146,10 +146,45 @@ class AdaptiveAvgPool(Op, onnx="AdaptiveAvgPool", versions=(1,), domain="burn"):
             raise InvalidOperand(f"expected rank {len(dims) + 2}, got {x.name}")
         return x.with_shape((*x.dims[:2], *dims))
 
-    def lower(self, x: Value, sizes: Value = None) -> Value:
+    def windows(self, sizes: Value) -> Any:
+        """Return the numbers of windows, one number if all are equal."""
         numbers: Any = self.output_size if sizes is None else static_dims(sizes)
-        size = numbers[0] if len(set(numbers)) == 1 else numbers
-        return ops.adaptive_avg_pool(x, output_size=size)
+        return numbers[0] if len(set(numbers)) == 1 else numbers
+
+
+@operator
+class AdaptiveAvgPool(
+    AdaptivePooling, Op, onnx="AdaptiveAvgPool", versions=(1,), domain="burn"
+):
+    """The means of windows that cover each spatial axis evenly."""
+
+    output_size: tuple[int, ...] = ()
+
+    def infer(self, x: Type, sizes: Type | None = None) -> Type:
+        return self.pooled(x, sizes)
+
+    def lower(self, x: Value, sizes: Value = None) -> Value:
+        return ops.adaptive_avg_pool(x, output_size=self.windows(sizes))
+
+
+@operator
+class AdaptiveMaxPool(
+    AdaptivePooling, Op, onnx="AdaptiveMaxPool", versions=(1,), domain="burn"
+):
+    """The maxima of windows that cover each spatial axis evenly, and their indices."""
+
+    output_size: tuple[int, ...] = ()
+    results: int = 1
+
+    def infer(self, x: Type, sizes: Type | None = None) -> Type | tuple[Type, ...]:
+        result = self.pooled(x, sizes)
+        return result, result.with_dtype(dtypes.int64)
+
+    def lower(self, x: Value, sizes: Value = None) -> Value:
+        size = self.windows(sizes)
+        if self.results == 1:
+            return ops.adaptive_max_pool(x, output_size=size)
+        return ops.adaptive_max_pool_with_indices(x, output_size=size)
 
 
 class Reducing:

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
         tanh as tanh,
         thresholded_relu as thresholded_relu,
     )
+    from burn.ops.adaptive_pool import (
+        adaptive_max_pool as adaptive_max_pool,
+        adaptive_max_pool_with_indices as adaptive_max_pool_with_indices,
+    )
     from burn.ops.attention import (
         attention as attention,
         attention_scores as attention_scores,

@@ -8,6 +8,7 @@ NAMES = {
             "prelu relu relu_grad selu shrink sigmoid silu softplus softsign tanh "
             "thresholded_relu"
         ),
+        "adaptive_pool": "adaptive_max_pool adaptive_max_pool_with_indices",
         "attention": (
             "attention attention_scores attention_weights masked_softmax "
             "merge_heads split_heads weighted_values"

@@ -332,10 +332,17 @@ def _counts(wins: Windows, include_pad: bool) -> np.ndarray[Any, Any]:
     return counted.clip(1)
 
 
+def window_bounds(
+    extent: int, count: int
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return where ``count`` windows start and end that cover an axis evenly."""
+    index = np.arange(count)
+    return index * extent // count, -(-(index + 1) * extent // count)
+
+
 def _means(extent: int, count: int) -> np.ndarray[Any, Any]:
     """Return the matrix [count, extent] that computes means of even windows."""
-    index = np.arange(count)
-    starts, stops = index * extent // count, -(-(index + 1) * extent // count)
+    starts, stops = window_bounds(extent, count)
     element = np.arange(extent)
     inside = (element >= starts[:, None]) & (element < stops[:, None])
     means: np.ndarray[Any, Any] = np.divide(inside, inside.sum(1, keepdims=True))

@@ -192,23 +192,27 @@ def test_extents_vary_beside_one_that_has_to_be_a_number(tmp_path: Path) -> None
     np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_the_size_of_an_adaptive_pool_is_computed(tmp_path: Path) -> None:
-    forward = """
+@pytest.mark.parametrize("kind", ["avg", "max"])
+def test_the_size_of_an_adaptive_pool_is_computed(kind: str, tmp_path: Path) -> None:
+    pool = f"torch.adaptive_{kind}_pool2d(x, [_2, int(_1)])"
+    forward = f"""
 _0 = ops.prim.NumToTensor(torch.size(x, 2))
 _1 = ops.prim.NumToTensor(torch.size(x, 3))
 _2 = int(torch.floor_divide(_0, CONSTANTS.c0))
-return torch.adaptive_avg_pool2d(x, [_2, int(_1)])
+y{", indices, =" if kind == "max" else " ="} {pool}
+return torch.add(y, 0)
 """
     constants = (tensor("0", np.array(2)),)
     script = net(forward, example("Float", 2, 3, 6, 4), constants=constants)
     shapes = {"x": ("batch", 3, "height", "width")}
     path = script.saved(tmp_path)
     text = import_model(path, Options(shapes=shapes)).text
-    assert "ops.adaptive_avg_pool(x, output_size=(height // 2, width))" in text
+    assert f"ops.adaptive_{kind}_pool(x, output_size=(height // 2, width))" in text
     model: Any = load(path, options=Options(shapes=shapes))
     for height in (6, 7):
         x = drawn(4, 3, height, 5)
         bounds = [(i * height // 3, -(-(i + 1) * height // 3)) for i in range(3)]
-        expected = np.stack([x[:, :, a:b].mean(2) for a, b in bounds], 2)
+        function = np.mean if kind == "avg" else np.max
+        expected = np.stack([function(x[:, :, a:b], 2) for a, b in bounds], 2)
         actual = model(burn.tensor(x)).numpy()
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)

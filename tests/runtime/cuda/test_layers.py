@@ -25,6 +25,8 @@ CASES: list[Any] = [
     (ops.avg_pool, (IMAGE,), POOL),
     (ops.lp_pool, (IMAGE,), POOL),
     (ops.adaptive_avg_pool, (IMAGE,), {"output_size": (4, 3)}),
+    (ops.adaptive_max_pool, (IMAGE,), {"output_size": (4, 3)}),
+    (ops.adaptive_max_pool_with_indices, (IMAGE,), {"output_size": (3, 3)}),
     (ops.batch_norm_train, (IMAGE, (4,), (4,)), {}),
     (ops.layer_norm, (IMAGE, (9, 7), (7,)), {"axis": 2}),
     (ops.rms_norm, (IMAGE, (7,)), {}),

@@ -30,6 +30,7 @@ _TORCH = frozenset(
 )
 _FUNCTIONAL = frozenset(
     {"adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d"}
+    | {"adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d"}
     | {"affine_grid", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "celu"}
     | {"conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d"}
     | {"conv_transpose3d", "elu", "embedding", "gelu", "grid_sample", "group_norm"}

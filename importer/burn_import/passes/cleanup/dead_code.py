@@ -8,7 +8,10 @@ from burn_import.rewriting.graphs import captures, with_nodes
 from burn_ir.graph import Graph, Node
 
 #: Operators whose last results are optional, so that they can be dropped.
-OPTIONAL = frozenset({"BatchNormalization", "Dropout", "LayerNormalization", "MaxPool"})
+OPTIONAL = frozenset(
+    {("", "BatchNormalization"), ("", "Dropout"), ("", "LayerNormalization")}
+    | {("", "MaxPool"), ("burn", "AdaptiveMaxPool")}
+)
 
 
 def dead_code(graph: Graph) -> Graph:
@@ -51,7 +54,7 @@ def _without_outputs(node: Node, needed: set[str]) -> Node:
 
 
 def _is_optional(node: Node) -> bool:
-    return not node.op.domain and node.op.onnx in OPTIONAL
+    return (node.op.domain, node.op.onnx) in OPTIONAL
 
 
 def _without_results(node: Node, needed: set[str]) -> Node:

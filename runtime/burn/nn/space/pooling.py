@@ -1,10 +1,8 @@
 """Pooling by maximum over even windows, and by norms."""
 
-import numpy as np
-
 from burn import ops
 from burn.nn.pool import PoolLayer
-from burn.ops.window import Extents, per_axis
+from burn.ops.window import Extents
 from burn.tensor import Tensor
 
 
@@ -15,27 +13,7 @@ class _AdaptiveMaxPool(PoolLayer):
 
     def __call__(self, x: Tensor) -> Tensor:
         self.check_rank(x)
-        counts = per_axis(self.output_size, self.rank, "output_size")
-        for axis, count in enumerate(counts, 2):
-            x = _maxima(x, axis, count)
-        return x
-
-
-def _maxima(x: Tensor, axis: int, count: int) -> Tensor:
-    """Return the maxima of ``count`` windows that cover an axis evenly.
-
-    Window ``i`` is ``[floor(i * n / count), ceil((i + 1) * n / count))``. Shorter ones
-    repeat their last element.
-    """
-    extent = x.shape[axis]
-    numbers = np.arange(count)
-    starts = numbers * extent // count
-    ends = -(-(numbers + 1) * extent // count)
-    width = int((ends - starts).max(initial=1))
-    indices = np.minimum(starts[:, None] + np.arange(width), ends[:, None] - 1)
-    windows = ops.take(x, ops.array(indices.reshape(-1)), axis)
-    shape = (*x.shape[:axis], count, width, *x.shape[axis + 1 :])
-    return ops.max(ops.reshape(windows, shape), axis + 1)
+        return ops.adaptive_max_pool(x, output_size=self.output_size)
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):

@@ -1,5 +1,6 @@
 """Pooling against onnxruntime, PyTorch's definitions and the gradient law."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,36 @@ def test_adaptive_avg_pool(shape: Any, size: Any) -> None:
         expected[(..., *index)] = part.mean(tuple(range(2, x.ndim)))
     np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-6)
     check_gradient(lambda t: ops.adaptive_avg_pool(t, output_size=size), x)
+
+
+@pytest.mark.parametrize(
+    ("shape", "size"),
+    [
+        *[((2, 3, 7), 3), ((2, 3, 8, 5), (4, 7)), ((1, 2, 4, 5, 6), 2)],
+        *[((2, 3, 8, 6), (4, 3)), ((0, 3, 5, 5), (2, 3)), ((1, 2, 5, 5), (1, 1))],
+    ],
+)
+def test_adaptive_max_pool(shape: Any, size: Any) -> None:
+    x = np.round(normal(*shape))  # has equal maxima
+    values, places = ops.adaptive_max_pool_with_indices(
+        burn.from_numpy(x), output_size=size
+    )
+    sizes = (size,) * (len(shape) - 2) if isinstance(size, int) else size
+    planes = np.arange(prod(shape[2:])).reshape(shape[2:])
+    for index in np.ndindex(*shape[:2], *sizes):
+        keys = tuple(
+            slice(i * n // k, -(-(i + 1) * n // k))
+            for i, n, k in zip(index[2:], shape[2:], sizes, strict=True)
+        )
+        part = x[(*index[:2], *keys)]
+        assert values.numpy()[index] == part.max()
+        assert places.numpy()[index] == planes[keys].reshape(-1)[part.argmax()]
+    alone = ops.adaptive_max_pool(burn.from_numpy(x), output_size=size)
+    np.testing.assert_array_equal(alone.numpy(), values.numpy())
+    assert places.dtype == burn.int64 and places.shape == values.shape
+    if x.size:
+        distinct = normal(*shape)
+        check_gradient(lambda t: ops.adaptive_max_pool(t, output_size=size), distinct)
 
 
 @pytest.mark.parametrize("kind", [ops.max_pool, ops.avg_pool])

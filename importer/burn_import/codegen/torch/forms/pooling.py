@@ -99,6 +99,16 @@ def adaptive_avg_pool(r: TorchRenderer, call: Apply) -> Expression:
     return r.call(f"F.adaptive_avg_pool{rank}d", args)
 
 
+@form(ops.adaptive_max_pool, ops.adaptive_max_pool_with_indices)
+def adaptive_max_pool(r: TorchRenderer, call: Apply) -> Expression:
+    given = r.bound(call)
+    rank = spatial_rank(r, call, given["x"])
+    args = [r.tensor(given["x"]), r.static(given["output_size"])]
+    both = call.primitive is ops.adaptive_max_pool_with_indices
+    keywords = {"return_indices": "True"} if both else {}
+    return r.call(f"F.adaptive_max_pool{rank}d", args, keywords)
+
+
 #: Modes of ``F.interpolate``, by ONNX's mode and the number of spatial axes.
 MODES = {
     ("linear", 1): "linear",

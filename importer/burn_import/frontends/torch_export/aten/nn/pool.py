@@ -164,97 +164,33 @@ def adaptive_max_pool(count: int) -> Rule:
 
     def apply(g: Builder, self: Value, output_size: Numbers) -> tuple[Value, Value]:
         sizes = as_tuple(output_size, count)
-        axes = range(self.rank - count, self.rank)
-        extents = [g.extent(self, axis) for axis in axes]
-        fixed = [extent for extent in extents if isinstance(extent, int)]
-        if len(fixed) != count and all(size == 1 for size in sizes):
-            return _global_max(g, self, count)
-        if len(fixed) == count and all(
-            e % s == 0 for e, s in zip(fixed, sizes, strict=True)
-        ):
-            kernel = tuple(e // s for e, s in zip(fixed, sizes, strict=True))
-            maxima: tuple[Value, Value] = max_pools(count)[1](g, self, kernel)
-            return maxima
-        return _window_maxima(g, self, extents, sizes)
+        alone = self.rank == count + 1
+        x = g.op("Unsqueeze", self, [0]) if alone else self
+        values, places = _adaptive_maxima(g, x, sizes)
+        if not alone:
+            return values, places
+        return g.op("Squeeze", values, [0]), g.at(INT64).op("Squeeze", places, [0])
 
     return apply
 
 
-def _global_max(g: Builder, x: Value, count: int) -> tuple[Value, Value]:
-    """Return the maxima of planes of symbolic extents, and their indices."""
-    shape = [0] * (x.rank - count) + [-1]
-    flat = g.op("Reshape", x, shape)
-    axes = list(range(x.rank - count + 1, x.rank))
-    values = g.op("ReduceMax", x, [*range(x.rank - count, x.rank)])
-    places = g.at(INT64).op("ArgMax", flat, axis=-1)
-    return values, g.at(INT64).op("Unsqueeze", places, axes) if axes else places
-
-
-def _window_maxima(
-    g: Builder, x: Value, extents: Sequence[int | Value], sizes: Sequence[int]
+def _adaptive_maxima(
+    g: Builder, x: Value, sizes: Sequence[int | Value]
 ) -> tuple[Value, Value]:
-    """Return the maxima of windows that overlap, and their indices in the plane.
-
-    The last axis is reduced first: of equal maxima the first in memory is chosen.
-    """
-    whole, axis = g.at(INT64), x.rank
-    values, places, stride = x, None, whole.value(1)
-    for extent, size in reversed(list(zip(extents, sizes, strict=True))):
-        axis -= 1
-        parts = [
-            _window_maximum(
-                g,
-                values,
-                places,
-                axis,
-                _window_bound(g, extent, index, size),
-                _window_bound(g, extent, index + 1, size, size - 1),
-                stride,
-            )
-            for index in range(size)
-        ]
-        values = g.op("Concat", *(part[0] for part in parts), axis=axis)
-        places = whole.op("Concat", *(part[1] for part in parts), axis=axis)
-        stride = whole.op("Mul", stride, extent)
-    assert places is not None
-    return values, places
-
-
-def _window_maximum(
-    g: Builder,
-    x: Value,
-    places: Value | None,
-    axis: int,
-    start: int | Value,
-    end: int | Value,
-    stride: Value,
-) -> tuple[Value, Value]:
-    """Return the maximum between two bounds of an axis, and its index in the plane.
-
-    ``places`` are the indices of the elements of ``x`` along the axes behind.
-    """
-    whole, bounds = g.at(INT64), (g.ints(start), g.ints(end), [axis])
-    part = g.op("Slice", x, *bounds)
-    nearest = whole.op("ArgMax", part, axis=axis)
-    index = whole.op("Mul", whole.op("Add", nearest, start), stride)
-    if places is not None:
-        behind = whole.op("Slice", places, *bounds)
-        chosen = whole.op("GatherElements", behind, nearest, axis=axis)
-        index = whole.op("Add", index, chosen)
-    return g.op("ReduceMax", part, [axis]), index
-
-
-def _window_bound(
-    g: Builder, extent: int | Value, index: int, size: int, added: int = 0
-) -> int | Value:
-    """Return ``(index * extent + added) // size``: where a window begins or ends."""
-    if isinstance(extent, int):
-        return (index * extent + added) // size
-    if index == size:
-        return extent
-    whole = g.at(INT64)
-    bound = whole.op("Add", whole.op("Mul", extent, index), added)
-    return 0 if index == 0 else whole.op("Div", bound, size)
+    """Return the maxima of windows, and their indices in the plane."""
+    if all(isinstance(size, int) and size == 1 for size in sizes):
+        axes = list(range(2, 2 + len(sizes)))
+        flat, whole = g.op("Reshape", x, [0, 0, -1]), g.at(INT64)
+        places = whole.op("ArgMax", flat, axis=-1)
+        rest = axes[1:]
+        places = whole.op("Unsqueeze", places, rest) if rest else places
+        return g.op("ReduceMax", x, axes), places
+    operands: tuple[Value, ...] = (x,)
+    attrs: dict[str, Any] = {"output_size": tuple(sizes)}
+    if any(isinstance(size, Value) for size in sizes):
+        operands, attrs = (x, g.ints(sizes)), {}
+    values, places = g.many("AdaptiveMaxPool", 2, *operands, domain="burn", **attrs)
+    return values, replace(places, dtype=INT64)
 
 
 for _count in (1, 2, 3):
