@@ -14,11 +14,14 @@ import burn
 from burn import Autodiff, Cpu, Tensor, dtypes, optim, train
 from burn_import import export_onnx, load
 from burn_import.export.errors import ExportError
+from burn_import.options import Options
 from burn_import.verification.session import difference
 from tests.layout import as_printed
 from tests.modules import Array, call, value_names
 from tests.written_modules import Modules
 
+#: Models that are only exported for the values in the example, which Python reads.
+SPECIALIZED = ("real/silero-vad/silero_vad",)
 #: Models that need control flow, with the reason.
 REFUSED = {
     "reads the value of a tensor": {
@@ -32,6 +35,8 @@ REFUSED = {
 UNTRAINABLE = {
     "expected more than one element a channel": {"real/mnist/mnist"},
 }
+#: Shapes with which these are imported, to be trained with two examples.
+BATCHED = {"real/mnist/mnist": {"input.1": ("batch", 1, 28, 28)}}
 
 
 def models(zoo: Path, kind: str) -> Iterator[tuple[str, Path, Path]]:
@@ -78,12 +83,18 @@ def fine_tune(model: Any, inputs: list[Array]) -> list[str]:
     return [key for key in after if not np.array_equal(before[key], after[key])]
 
 
-def problem_of(model: Any, path: Path, inputs: list[Array], target: Path) -> str:
+def problem_of(
+    model: Any,
+    path: Path,
+    inputs: list[Array],
+    target: Path,
+    *,
+    specialize: bool = False,
+) -> str:
     """Return why a model does not survive the round trip; "" if it does."""
+    tensors = tuple(burn.tensor(x) for x in inputs)
     try:
-        written = export_onnx(
-            model, tuple(burn.tensor(x) for x in inputs), target, force=True
-        )
+        written = export_onnx(model, tensors, target, force=True, specialize=specialize)
     except ExportError as error:
         return str(error)
     if written.engine != "onnxruntime" or not written.difference <= 1e-4:  # type: ignore[operator]
@@ -120,6 +131,10 @@ def test_trained_models_survive_the_round_trip(
         with pytest.raises(ValueError, match=reasons[0]):
             fine_tune(model, inputs)
         model = modules.load(path)
+        if name in BATCHED:
+            model = load(path, Options(shapes=BATCHED[name]))
+            assert fine_tune(model, [np.concatenate([x, x + 1]) for x in inputs])
+            model = model.valid()
     elif dict(model.parameters()):
         assert fine_tune(model, inputs)
         model = model.valid()
@@ -127,3 +142,6 @@ def test_trained_models_survive_the_round_trip(
     reasons = [reason for reason, names in REFUSED.items() if name in names]
     assert all(reason in problem for reason in reasons)
     assert reasons or not problem
+    if name in SPECIALIZED:
+        given = (inputs, tmp_path / "out.onnx")
+        assert not problem_of(model, path, *given, specialize=True)
