@@ -26,7 +26,7 @@ M = TypeVar("M", bound=Module)
 def checkpoint(model: M, pattern: str) -> M:
     """Turn on activation checkpointing for modules, in place, and return ``model``.
 
-    A training step keeps what such a module is called with, and computes the values
+    A training step stores the arguments of such a module, and computes the values
     inside again in the backward pass (see :func:`checkpointed`). Keys of weights and
     results do not change. Use it on the blocks of a deep network::
 

@@ -105,7 +105,7 @@ def element_of(
         return None  # operands in a list
     results = [_executed(primitive, args, static, forms, fill) for fill in _FILLS]
     # NumPy converts symbolic arrays to plain ones without a call that they can refuse
-    # (numpy.asarray): what a kernel reads from memory then is no constant.
+    # (numpy.asarray): a value that a kernel reads from memory then is not constant.
     return results[0] if results[0] == results[1] else None
 
 
