@@ -158,7 +158,7 @@ class Module:
         Raises:
             TypeError: there is none; the others are those of ``load_weights``.
         """
-        from burn.nn.written import record_of
+        from burn.nn.record_checks import record_of
 
         record = record_of(cls, weights)  # before a layer misses its arguments
         return cls().load_weights(record, backend, verify=verify)
@@ -188,23 +188,23 @@ class Module:
             FileNotFoundError: there is none.
             TypeError: there is none, ``weights`` is neither, ``backend`` no backend.
         """
-        from burn.nn import written
+        from burn.nn import record_checks
         from burn.store import Store
 
-        weights = written.record_of(type(self), weights)
-        written.check_source(type(self), weights)
+        weights = record_checks.record_of(type(self), weights)
+        record_checks.check_source(type(self), weights)
         if backend is not None:
             check_backend(type(self), backend)
         try:
             if verify:
-                written.check_record(type(self), weights)
+                record_checks.check_record(type(self), weights)
             if isinstance(weights, bytes):
                 store = Store.from_bytes(weights)
             else:
                 store = Store.from_file(weights, mmap=mmap)
             report = store.allow_partial(not strict).load(self)
         except FileNotFoundError as error:
-            raise written.missing_record(type(self), error) from None
+            raise record_checks.missing_record(type(self), error) from None
         if not strict:
             print(report)
         return self if backend is None else self.to(backend)
