@@ -254,7 +254,7 @@ def main(events: int, output: int, parent: int) -> None:
 
     Args:
         events: the descriptor of the socket with events.
-        output: that of the file with what training prints.
+        output: the descriptor of the file with the output of training.
         parent: the number of the process.
     """
     os.nice(10)  # on a busy machine the steps come first
