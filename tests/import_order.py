@@ -41,7 +41,7 @@ ORDER = {
         "function_hints",
         "plan/pytree",
         "plan/plan_ir",
-        "plan/passes/places plan/passes/graph",
+        "plan/passes/unique_slots plan/passes/graph",
         "plan/passes",
         "plan/passes/layout plan/passes/slices",
         "plan/passes/fusion",

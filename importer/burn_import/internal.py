@@ -15,9 +15,9 @@ class InternalError(RuntimeError):
     """A defect: the importer failed on a valid model or wrote a wrong module.
 
     Args:
-        message: What happened, on one line.
+        message: The failure, on one line.
         where: The module, node or pass that was processed, "" if that is not known.
-        remedy: What to try instead, "" if nothing is known.
+        remedy: A workaround, "" if none is known.
     """
 
     def __init__(self, message: str, where: str = "", remedy: str = "") -> None:

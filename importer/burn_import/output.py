@@ -52,10 +52,10 @@ _LINE = 88
 _SHORTEST_NAME = 12
 
 
-class OutputRefused(ValueError):  # noqa: N818  says what the file is, like the readers
+class OutputRefused(ValueError):  # noqa: N818  named like the errors of readers
     """The output is an invalid module name or would replace a foreign file.
 
-    ``hint`` says what to do, "" where the message does.
+    ``hint`` is the remedy, "" if the message has it.
     """
 
     def __init__(self, message: str, hint: str = "") -> None:

@@ -219,7 +219,7 @@ class Box(NumpyInterface, Methods):
         return self.value.numpy()
 
     def __getstate__(self) -> object:
-        self.held()  # a copy must not follow what this box is set to later
+        self.held()  # a copy must not have later values of this box
         return super().__getstate__()
 
     # Without these methods every box would be true in a condition.

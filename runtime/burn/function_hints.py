@@ -50,7 +50,7 @@ _FUNCTIONS: Hints = {
 
 
 def function_hint(name: str) -> str | None:
-    """Return what replaces a function of PyTorch or NumPy, or None if nothing does."""
+    """Return the replacement of a function of PyTorch or NumPy, or None."""
     if any(name in group for group in NAMES.values()):
         return f"ops.{name}"
     for hints in (PACKAGE, _FUNCTIONS, SHARED):

@@ -56,7 +56,7 @@ def lazy_names(
 
 
 def function_hint(name: str) -> str | None:
-    """Return what replaces a function of PyTorch or NumPy, or None if nothing does."""
+    """Return the replacement of a function of PyTorch or NumPy, or None."""
     table = import_module("burn.function_hints")  # which imports operations' names
     hint: str | None = table.function_hint(name)
     return hint

@@ -167,7 +167,7 @@ class Primitive(Generic[P, R]):
         *,
         results: tuple[int, ...] = (),
     ) -> Callable[[Rule], Rule]:
-        """Declare a rule as :meth:`vjp`, and what it reads."""
+        """Declare a rule as :meth:`vjp`, and the values that it reads."""
         self.declare_reads(operands, results=results)
         return self.vjp
 

@@ -94,7 +94,9 @@ class Tensor(NumpyInterface, Methods):
             )
         if self.backend.stands_for(inner):
             return Tensor(self, backend)
-        if inner is not backend:  # a tape: what is below it may stay where it is
+        if (
+            inner is not backend
+        ):  # a tape: the inner tensor may be on that device already
             return Tensor(self.to(inner), backend)
         return Tensor(backend.from_numpy(self.backend.to_numpy(self.data)), backend)
 
@@ -169,7 +171,7 @@ class Tensor(NumpyInterface, Methods):
         return gradients
 
     def __dlpack__(self, **options: Any) -> Any:
-        # NumPy exports only writeable arrays; the consumer owns what it then does.
+        # NumPy exports only writeable arrays; the consumer is responsible for writes.
         data = self.data if self.backend.inner is self.backend else self.data.data
         return data.__dlpack__(**options)
 

@@ -1,7 +1,7 @@
 """Replacements of methods that tensors of PyTorch and NumPy have and ours do not.
 
 Most operations are functions of ``burn.ops``. In the tables ``x`` and ``y`` are
-tensors; what follows ``#`` is the reason.
+tensors; the text after ``#`` is the reason.
 """
 
 from burn.attribute_hints import Hints

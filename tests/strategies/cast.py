@@ -48,7 +48,7 @@ FLOAT8 = [number for number, (_, since) in SINCE.items() if since == 19]
 
 
 def converted(draw: Draw, version: int) -> tuple[int, Array, dict[str, Any]]:
-    """The number of a dtype, what to convert to it, and attributes."""
+    """The number of a dtype, an array to convert to it, and attributes."""
     allowed = [n for n, (_, since) in SINCE.items() if since <= version]
     to = draw(st.sampled_from(allowed))
     shape = extents(draw)

@@ -1,4 +1,4 @@
-"""Examples of operators that run bodies again and again."""
+"""Examples of operators that run their bodies in a loop."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -34,7 +34,7 @@ def broadcastable(draw: Draw, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def together(*operands: Array) -> Example:
-    """An example without attributes; integer vectors count as fixed, so none grows."""
+    """An example without attributes; with an integer vector it is not resizable."""
     fixed = [x.ndim == 1 and np.issubdtype(x.dtype, np.integer) for x in operands]
     return Example({}, operands, resizable=not any(fixed))
 
@@ -42,7 +42,7 @@ def together(*operands: Array) -> Example:
 def requested(
     draw: Draw, shape: tuple[int, ...]
 ) -> tuple[dict[str, int], tuple[int, ...], tuple[int, ...]]:
-    """Attributes that ask for broadcasting, the second shape, and where it stands.
+    """Attributes that request broadcasting, the second shape, and that shape aligned.
 
     Before version 7 an operand was broadcast on request only, from ``axis`` on.
     """

@@ -157,7 +157,7 @@ def quantized(
     target: DType,
     attrs: dict[str, Any],
 ) -> Array:
-    """What the specification says: the division is one of half precision."""
+    """The result of the specification, which divides in half precision."""
     divisor = unspread(scale, x.shape, attrs).astype(np.float16)
     with np.errstate(over="ignore"):  # infinity is the quotient of halves, then
         quotient = x.astype(np.float16) / divisor
@@ -215,7 +215,7 @@ def octets(draw: Draw, shape: tuple[int, ...], dtype: DType) -> Array:
 
 
 def matrices(draw: Draw, second: DType) -> tuple[Array, Array]:
-    """A stack of uint8 matrices and what to multiply it with."""
+    """A stack of uint8 matrices, and the operands to multiply it with."""
     *batch, rows, inner, columns = extents(draw, 4, 5)
     several = batch if draw(st.booleans()) else []
     x = octets(draw, (*batch, rows, inner), dtypes.uint8)

@@ -15,7 +15,7 @@ Key: TypeAlias = tuple[str, str]
 
 @dataclass(frozen=True)
 class Maybe:
-    """An operand of an optional type: ``value``, or None where ``like`` might be."""
+    """An operand of an optional type: ``value``, or an empty optional of ``like``."""
 
     value: Array | list[Array] | None
     like: Array | list[Array]
@@ -27,12 +27,12 @@ Operand: TypeAlias = Array | list[Array] | Maybe | None
 
 @dataclass(frozen=True)
 class Example:
-    """A node with arrays for its operands.
+    """A node of one operator, with arrays for its operands.
 
-    ``attrs`` are as a file of that version has them (a body is a ``RawGraph``), an
-    omitted operand is None. The laws give the operands first as inputs of the graph,
-    then those at ``stored`` (all but the first, where nothing is said) as constants;
-    those at ``always_stored`` are constants both times. Sequences never are.
+    ``attrs`` are those of a file of the tested version (a body is a ``RawGraph``). An
+    omitted operand is None. A law is tested twice: with the operands as inputs of the
+    graph, and with those at ``stored`` as constants (by default all but the first).
+    Operands at ``always_stored`` are constants both times, sequences never.
     """
 
     attrs: Mapping[str, Any]
@@ -40,19 +40,19 @@ class Example:
     outputs: int = 1
     stored: frozenset[int] | None = None
     always_stored: frozenset[int] = frozenset()
-    #: Positions that are no operands of the node: its bodies use them from outside.
+    #: Positions of values that only the bodies of the node read, as captures.
     captured: frozenset[int] = frozenset()
-    #: Positions of floating operands that are no data: no gradient, no symbols.
+    #: Positions of floating operands without gradient and symbols, such as ratios.
     discrete: frozenset[int] = frozenset()
-    #: False where the function has a kink or jump nearer than 1e-4.
+    #: False if the function has a kink or jump within 1e-4 of the operands.
     smooth: bool = True
     #: False if the extents of the operands cannot all grow together.
     resizable: bool = True
-    #: What each axis of each operand is called; made up from the extents if None.
+    #: The names of the axes of operands, by position; the others follow from extents.
     symbols: Mapping[int, tuple[str | int, ...]] = field(default_factory=dict)
-    #: The results by the specification, where nothing else can run this version.
+    #: The results of the specification, if no other runtime runs this version.
     expected: Sequence[Any] | None = None
-    #: Another version, and its attributes, that is specified to compute the same.
+    #: A newer version that computes the same by the specification, and its attributes.
     newer: tuple[int, Mapping[str, Any]] | None = None
     rtol: float = 1e-5
     atol: float = 1e-6
@@ -108,7 +108,7 @@ def examples(key: Key, version: int) -> SearchStrategy[Example]:
 
 
 def generator(draw: Draw) -> np.random.Generator:
-    """A generator of random numbers, of which one integer is drawn."""
+    """A random number generator whose seed is drawn."""
     return np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
 
 

@@ -22,7 +22,7 @@ from tests.strategies.registry import (
 def data(
     draw: Draw, shape: Sequence[int], name: str = "", version: int = 1, place: int = 0
 ) -> Array:
-    """Floats, and what else the operator allows: integers or bools, of ``shape``."""
+    """An array of ``shape``, of floats, integers or bools that the operator allows."""
     dtypes = [np.float32, np.int64, np.bool_]
     if name:
         allowed = onnx.defs.get_schema(name, version, "").inputs[place].types

@@ -37,7 +37,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Entry:
-    """One architecture: where it comes from and how its case is built.
+    """One architecture: its library, and the function that builds its case.
 
     ``family`` is the row of the coverage table that the architecture counts in.
     """

@@ -1,4 +1,4 @@
-"""What the errors of exporters, runtimes and the importer say."""
+"""Classification and description of errors of exporters and runtimes."""
 
 from __future__ import annotations
 

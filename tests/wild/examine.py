@@ -1,4 +1,4 @@
-"""One file examined: exported, imported, run, and compared in every way."""
+"""The examination of one file: export, import, run, and compare the results."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class WrongResultError(ValueError):
 
 
 class Stage:
-    """A context that times one stage and keeps what is raised within.
+    """A context manager that times one stage, and stores an error in it.
 
     ``error`` is the exception, or None. Interrupts and exits are not kept.
     """
@@ -349,7 +349,7 @@ class Examination:
         actual: dict[str, Array],
         result: GradientErrors,
     ) -> str:
-        """Return what to note of gradients that differ from PyTorch's.
+        """Return a note on gradients that differ from PyTorch's.
 
         ONNX has no parameters that are folded, and nothing that stops gradients: there
         the exporter changes them.

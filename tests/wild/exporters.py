@@ -157,7 +157,7 @@ def _torchscript_onnx(case: Case, path: Path, key: str) -> Exported:
 
 
 def _export_script(case: Case, path: Path, opset: int) -> None:
-    """Export as most do, or as those do who fine-tune: nothing folded."""
+    """Export with the default options, or without folding, as for fine-tuning."""
     names = [f"x{k}" for k in range(len(case.inputs))]
     axes = {
         name: {axis: f"{name}_{axis}" for axis in numbers}
@@ -232,7 +232,7 @@ def unexplained_arrays(path: Path, module: Any) -> list[str]:
 
 
 def run_onnxruntime(path: Path, feeds: dict[str, Array]) -> list[Array]:
-    """Return what onnxruntime computes on one thread, without graph optimizations."""
+    """Return onnxruntime's results on one thread, without graph optimizations."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -56,7 +56,7 @@ FOREIGN_STAGES = {
 
 @dataclass(frozen=True)
 class Limits:
-    """What one task may use: seconds of processor time and bytes of memory.
+    """Limits of one task: seconds of processor time and bytes of memory.
 
     A machine that is busy with other work gives a process less than a second for each
     second that passes, so the time that passes is limited to ``patience`` times that.
@@ -77,7 +77,7 @@ class Running:
 
 
 def warm_up() -> None:
-    """Import what tasks need; a module that is not there is left out."""
+    """Import modules that tasks need, if they are installed."""
     for name in WARM_MODULES:
         if find_spec(name.partition(".")[0]) is None:
             continue
@@ -190,7 +190,7 @@ def _start(state: Running, limits: Limits, examination: str) -> int:
 
 
 def _isolate(folder: Path, limits: Limits) -> None:
-    """Limit this process and write what it prints to a log."""
+    """Limit this process, and write its output to a log."""
     resource.setrlimit(resource.RLIMIT_DATA, (limits.memory, limits.memory))
     seconds = int(limits.seconds) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))

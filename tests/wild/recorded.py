@@ -1,4 +1,4 @@
-"""The recorded results: what ``docs/coverage.md`` is written from.
+"""The recorded results, from which ``docs/coverage.md`` is generated.
 
 ``results.csv`` has one line for each file that was tried, sorted, with what the page
 shows of it. ``environments.json`` has the versions of packages that the lines refer to

@@ -27,7 +27,7 @@ IMPORTED = ("right", "wrong", "internal error", "refused", "timeout")
 
 @dataclass
 class Row:
-    """What became of one architecture in one format.
+    """The result of one architecture in one format.
 
     ``stage`` is the last stage that began. Errors are relative to the largest element
     of the reference; None was not measured. ``reference`` says which runtime the

@@ -1,4 +1,4 @@
-"""Why the float32 gradients of a module differ from PyTorch's."""
+"""Reasons why float32 gradients of a module differ from PyTorch's."""
 
 from __future__ import annotations
 

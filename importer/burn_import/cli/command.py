@@ -248,7 +248,7 @@ def import_command(
 def _prepare_files(
     answer: Answer, output: Path | None, depfile: Path | None, *, dry_run: bool
 ) -> None:
-    """Make the parent of the output, so that what fails does so before the import.
+    """Create the parent of the output before the import, so that errors come first.
 
     Raises:
         OutputRefused: ``depfile`` is another file.

@@ -107,7 +107,8 @@ def _executed(path: Path) -> ModuleType:
     """Return the module of a Python file, which is executed.
 
     Raises:
-        OutputRefused: there is no such file, or it imports what is not installed.
+        OutputRefused: there is no such file, or it imports a package that is not
+            installed.
     """
     if not path.is_file():
         raise OutputRefused(

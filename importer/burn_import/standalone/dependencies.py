@@ -19,7 +19,7 @@ _TENSORS = frozenset({("burn.methods", "Methods"), ("burn.tensor", "Tensor")})
 _WITHOUT_TENSORS = frozenset(
     {"burn.box", "burn.dtypes", "burn.primitive", "burn.record.dtypes"}
     | {"burn.nn.containers.sequences", "burn.nn.init", "burn.nn.inputs"}
-    | {"burn.nn.module", "burn.nn.written", "burn.record.errors"}
+    | {"burn.nn.module", "burn.nn.record_checks", "burn.record.errors"}
     | {"burn.record.reader", "burn.tensor"}
 )
 #: The modules that run operations, and the one that has a replacement.

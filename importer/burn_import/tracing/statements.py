@@ -114,8 +114,8 @@ def drop_dead(block: Block, sources: Sources) -> None:
     live = set(symbols_in(block.results)) | set(sources(block.results))
     live_statements: list[Statement] = []
     for statement in reversed(block.statements):
-        kept_anyway = isinstance(statement, ModuleCall) and statement.kept
-        if not live.intersection(statement.targets) and not kept_anyway:
+        changes_state = isinstance(statement, ModuleCall) and statement.kept
+        if not live.intersection(statement.targets) and not changes_state:
             continue
         if isinstance(statement, Choice):
             _drop_dead_choice(statement, live, sources)

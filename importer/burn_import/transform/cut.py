@@ -54,22 +54,22 @@ def begin_cut(
     ends = tuple(outputs) or graph.outputs
     replaced = [name for name in inputs if name in graph.constants]
     types = {name: Type.of(graph.constants[name]).forget() for name in replaced}
-    kept = {
+    new_inputs = {
         name: value_type
         for name, value_type in {**graph.inputs, **types}.items()
         if not inputs or name in inputs or name not in stored
     }
     constants = {**graph.constants, **graph.defaults}
-    defaults = {n: a for n, a in graph.defaults.items() if n in kept}
+    defaults = {n: a for n, a in graph.defaults.items() if n in new_inputs}
     raw = replace(
         graph,
-        inputs=kept,
+        inputs=new_inputs,
         outputs=(*ends, *computed),
         nodes=_needed_nodes(graph, {*ends, *computed}),
-        constants={n: array for n, array in constants.items() if n not in kept},
+        constants={n: array for n, array in constants.items() if n not in new_inputs},
         defaults=defaults,
     )
-    return replace(model, graph=raw), Cut(tuple(inputs), computed, tuple(kept))
+    return replace(model, graph=raw), Cut(tuple(inputs), computed, tuple(new_inputs))
 
 
 def _name_problems(

@@ -86,7 +86,9 @@ def _element(draft: Draft, operands: int, count: int, limited: bool) -> RawGraph
         for rows, filled in zip(results[states:], outputs[states:], strict=True):
             nodes.append(_node("FillRows", (rows, inputs[-1]), filled))
         inputs.insert(0, f"{own}.length")
-    types = {name: Type(int64, None) for name in inputs}  # what is passed in decides
+    types = {
+        name: Type(int64, None) for name in inputs
+    }  # the types of the operands replace these
     return RawGraph(f"{body.name}.elements", types, tuple(outputs), tuple(nodes), {})
 
 

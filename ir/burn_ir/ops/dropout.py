@@ -48,7 +48,7 @@ class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
     ) -> Value:
         mode = _scalar(training_mode, False)
         if mode is False:
-            return self._all_kept(x)
+            return self._without_dropout(x)
         p = _scalar(ratio, 0.5)
         rest: tuple[Any, ...] = () if mode is True else (mode,)
         if self.seed is not None:
@@ -57,7 +57,7 @@ class Dropout(Op, onnx="Dropout", versions=(1, 6, 7, 10, 12, 13, 22)):
             results = ops.dropout_with_mask(x, first_state(None), p, *rest)
         return results[0] if self.results == 1 else (results[0], results[1])
 
-    def _all_kept(self, x: Value) -> Value:
+    def _without_dropout(self, x: Value) -> Value:
         if self.results == 1:
             return x
         return x, ops.ones_like(x, dtype=dtypes.bool_)

@@ -142,7 +142,9 @@ class ReduceSumSquare(Reduction, Op, onnx="ReduceSumSquare", versions=(1, 11, 13
 class Rooted(Reduction):
     """Reductions that end in a root or logarithm, computed in float64 for integers."""
 
-    def reduced(self, x: Value, axis: tuple[Axes, ...], kept: dict[str, bool]) -> Value:
+    def reduced(
+        self, x: Value, axis: tuple[Axes, ...], options: dict[str, bool]
+    ) -> Value:
         raise NotImplementedError
 
     def lower(self, x: Value, axes: Value = None) -> Value:
@@ -154,20 +156,26 @@ class Rooted(Reduction):
 
 @operator
 class ReduceL2(Rooted, Op, onnx="ReduceL2", versions=(1, 11, 13, 18)):
-    def reduced(self, x: Value, axis: tuple[Axes, ...], kept: dict[str, bool]) -> Value:
-        return ops.reduce_l2(x, *axis, **kept)
+    def reduced(
+        self, x: Value, axis: tuple[Axes, ...], options: dict[str, bool]
+    ) -> Value:
+        return ops.reduce_l2(x, *axis, **options)
 
 
 @operator
 class ReduceLogSum(Rooted, Op, onnx="ReduceLogSum", versions=(1, 11, 13, 18, 28)):
-    def reduced(self, x: Value, axis: tuple[Axes, ...], kept: dict[str, bool]) -> Value:
-        return ops.log(x.sum(*axis, **kept))
+    def reduced(
+        self, x: Value, axis: tuple[Axes, ...], options: dict[str, bool]
+    ) -> Value:
+        return ops.log(x.sum(*axis, **options))
 
 
 @operator
 class ReduceLogSumExp(Rooted, Op, onnx="ReduceLogSumExp", versions=(1, 11, 13, 18, 28)):
-    def reduced(self, x: Value, axis: tuple[Axes, ...], kept: dict[str, bool]) -> Value:
-        return ops.logsumexp(x, *axis, **kept)
+    def reduced(
+        self, x: Value, axis: tuple[Axes, ...], options: dict[str, bool]
+    ) -> Value:
+        return ops.logsumexp(x, *axis, **options)
 
 
 def axes_to_input(draft: Draft) -> Draft:

@@ -221,7 +221,7 @@ def with_open_size(target: Sequence[Dim], extents: Sequence[Dim]) -> list[Dim]:
     if len(target) > 2 and numbers and (numbers[-1] or leading[0] != 1):
         result[numbers[-1]] = -1
         return result
-    apart = _kept_beside_ones(target, extents)
+    apart = _unchanged_axes(target, extents)
     joined = _joined_axis(target, extents)
     is_fixed = len(target) > 2 and all(isinstance(extent, int) for extent in target)
     if is_fixed and apart:
@@ -234,15 +234,15 @@ def with_open_size(target: Sequence[Dim], extents: Sequence[Dim]) -> list[Dim]:
     return result
 
 
-def _kept_beside_ones(target: Sequence[Dim], extents: Sequence[Dim]) -> list[int]:
-    """Return the first axes of ``target`` that keep a number, apart from ones."""
+def _unchanged_axes(target: Sequence[Dim], extents: Sequence[Dim]) -> list[int]:
+    """Return the first axes of ``target`` with a fixed, unchanged extent above 1."""
     given = [extent for extent in extents if extent != 1]
     axes = [axis for axis, extent in enumerate(target) if extent != 1]
     pairs = zip(axes, given, strict=False)
-    kept = [
+    equal = [
         axis for axis, _ in takewhile(lambda pair: target[pair[0]] == pair[1], pairs)
     ]
-    return [axis for axis in kept if isinstance(target[axis], int)]
+    return [axis for axis in equal if isinstance(target[axis], int)]
 
 
 def _joined_axis(target: Sequence[Dim], extents: Sequence[Dim]) -> int | None:

@@ -128,8 +128,8 @@ class ArrayBackend(Backend):
         """Check that the dependencies of options of ``burn.compile`` are installed.
 
         Raises:
-            ImportError: the compiler for ``generated`` kernels, or what limits
-                ``threads``, is not installed.
+            ImportError: the compiler for ``generated`` kernels, or the package that
+                limits ``threads``, is not installed.
         """
 
     def limited_threads(self, count: int) -> AbstractContextManager[None]:

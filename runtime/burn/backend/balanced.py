@@ -11,7 +11,7 @@ class BalancedCallNode(CallNode):
     """A recorded call; the results of memory-bound calls are computed again.
 
     Among its operands a node stands for its result. A result that was computed again
-    is kept until the backward pass has gone past the call.
+    is stored until the backward pass has passed the call.
     """
 
     __slots__ = ("_count",)
@@ -73,7 +73,7 @@ def _recompute(calls: list[BalancedCallNode]) -> None:
 
 
 def _recomputed_operands(call: BalancedCallNode) -> Iterator[BalancedCallNode]:
-    """Yield the calls whose results are operands that were not kept."""
+    """Yield the calls whose results are operands that were not stored."""
     operands: list[Any] = []
     map_structure(operands.append, call.inner)
     for operand in operands:

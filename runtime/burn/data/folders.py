@@ -43,7 +43,7 @@ class ImageFolder(_Folder):
     """Images of subfolders: (uint8[H, W, C], class).
 
     Classes are numbered in the alphabetical order of their folders, see ``classes``.
-    :func:`channels_first` makes of an image what models take.
+    :func:`channels_first` converts an image to the input of a model.
 
     Args:
         root: a folder with a subfolder for each class.

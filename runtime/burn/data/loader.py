@@ -21,18 +21,18 @@ class Loader:
     """Batches of ``dataset`` for one epoch in each iteration.
 
     Arrays become tensors of ``backend``. The items of each batch follow from
-    ``shuffle`` and the epoch, not from ``workers`` or what was read before. Each
+    ``shuffle`` and the epoch, not from ``workers`` or earlier reads. Each
     ``for`` loop is an epoch, even if it is left early. After :meth:`load_state_dict` it
     is the rest of one.
 
     Args:
         dataset: anything with a length and items by index.
-        batch: how many items a batch has. The last one has what remains.
+        batch: the number of items of a batch. The last one has the remaining items.
         shuffle: the seed of the order, which differs in each epoch; None keeps it. True
             is the seed 0, False is None.
         collate: makes a batch of a list of items, in the worker; by default
             :func:`~burn.data.stack`.
-        workers: how many processes read ahead; with 0 this one reads.
+        workers: the number of processes that read ahead; with 0 this one reads.
         drop_last: whether to leave out a last batch that is not full.
         backend: where tensors are; ``Cpu()`` by default.
         rank, ranks: which share of every batch this process gets, of how many. Each has

@@ -20,7 +20,7 @@ _NPY = b"\x93NUMPY"
 class Sqlite(Source[dict[str, Any]]):
     """The rows of a table, in the order of their rowids, as dicts by column.
 
-    Values are what SQLite stores: int, float, str, bytes or None. Arrays that
+    Values have the types of SQLite: int, float, str, bytes or None. Arrays that
     :func:`write_sqlite` wrote are arrays again. The file is opened for reading only; a
     worker opens it anew.
 

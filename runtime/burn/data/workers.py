@@ -101,7 +101,7 @@ def _submit(pool: ProcessPoolExecutor, epoch: int, indices: Indices) -> Future[A
 def _start(source: BatchSource) -> None:
     global _source
     _source = source
-    # A terminal sends Ctrl-C to all processes. The main one decides what it means; its
+    # A terminal sends Ctrl-C to all processes. The main one handles it; its
     # end closes the pipes of the workers, which ends them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

@@ -96,5 +96,5 @@ class Mpi(Communicator):
         stack: TracebackType | None,
     ) -> None:
         report_failure(self, kind, error, stack)
-        time.sleep(0.5)  # until mpiexec, which drops what comes later, has read it
+        time.sleep(0.5)  # until mpiexec, which drops later output, has read it
         self._world.Abort(1)

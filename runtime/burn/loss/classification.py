@@ -36,19 +36,19 @@ def cross_entropy(
             shares, target, weight, ignore_index=ignore_index, reduction=reduction
         )
     check_reduction(reduction)
-    kept = ops.not_equal(target, ignore_index)
+    valid = ops.not_equal(target, ignore_index)
     exact = nll_loss(
         shares, target, weight, ignore_index=ignore_index, reduction="none"
     )
     spread = -ops.sum(_weighted(shares, weight), 1)
-    spread = ops.where(kept, spread, 0.0)
+    spread = ops.where(valid, spread, 0.0)
     classes = logits.shape[1]
     loss = exact * (1.0 - label_smoothing) + spread * (label_smoothing / classes)
     if reduction != "mean":
         return reduced(loss, reduction)
-    counted = ops.cast(kept, dtype=shares.dtype)
+    counted = ops.cast(valid, dtype=shares.dtype)
     if weight is not None:
-        counted = ops.where(kept, ops.take(weight, ops.where(kept, target, 0)), 0.0)
+        counted = ops.where(valid, ops.take(weight, ops.where(valid, target, 0)), 0.0)
     return ops.sum(loss) / ops.sum(counted)
 
 
@@ -108,9 +108,9 @@ def nll_loss(
             f"{list(log_probs.shape)}, got {list(target.shape)}"
         )
     classes, target = log_probs.shape[1], _as_classes(target)
-    kept = ops.not_equal(target, ignore_index)
+    valid = ops.not_equal(target, ignore_index)
     # Negative indices count from the end: they are errors, as those above the classes.
-    is_negative = ops.logical_and(kept, target < 0)
+    is_negative = ops.logical_and(valid, target < 0)
     try:
         return ops.nll_loss(
             *(log_probs, ops.where(is_negative, classes, target), weight),

@@ -124,7 +124,7 @@ class DeformConv2d(_Windowed):
 
         ``offset`` is [N, 2 G KH KW, *count]: rows and columns of each kernel position,
         for each of G equal parts of the channels. ``mask`` [N, G KH KW, *count]
-        multiplies what is read.
+        multiplies the elements that are read.
 
         Raises:
             ValueError: the shape of the offsets or of the mask is another one.

@@ -12,7 +12,7 @@ from burn.tensor import Tensor
 
 #: The output of a layer: its result, or the pair of it and the mask.
 R = TypeVar("R")
-#: What SELU approaches at minus infinity, negated.
+#: The limit of SELU at minus infinity, negated.
 SELU_LIMIT = 1.7580993408473766
 
 
@@ -54,8 +54,8 @@ class _ChannelDropout(Dropout):
         if self.p == 0.0 or not self.random_state.backend.tracks_gradients:
             return x
         shape = (*x.shape[:2], *(1,) * self.rank)
-        kept = super().__call__(ops.ones(shape, dtype=x.dtype))
-        return x * kept
+        factors = super().__call__(ops.ones(shape, dtype=x.dtype))
+        return x * factors
 
 
 class Dropout1d(_ChannelDropout):
@@ -85,9 +85,9 @@ class AlphaDropout(Dropout):
     def __call__(self, x: Tensor) -> Tensor:
         if self.p in (0.0, 1.0) or not self.random_state.backend.tracks_gradients:
             return x if self.p < 1.0 else super().__call__(x)
-        kept = super().__call__(ops.ones(x.shape, dtype=x.dtype)) > 0
+        mask = super().__call__(ops.ones(x.shape, dtype=x.dtype)) > 0
         scale = 1.0 / math.sqrt((1.0 - self.p) * (1.0 + self.p * SELU_LIMIT**2))
-        return (ops.where(kept, x, -SELU_LIMIT) + self.p * SELU_LIMIT) * scale
+        return (ops.where(mask, x, -SELU_LIMIT) + self.p * SELU_LIMIT) * scale
 
 
 class DynamicDropout(Module, Generic[R]):
@@ -129,9 +129,9 @@ class DynamicDropout(Module, Generic[R]):
         mask.
         """
         p = self.p if ratio is None else ratio
-        y, kept, after = ops.dropout_with_mask(x, self.random_state, p, training)
+        y, mask, after = ops.dropout_with_mask(x, self.random_state, p, training)
         self.random_state.set(after)
-        return cast("R", (y, kept) if self.mask else y)
+        return cast("R", (y, mask) if self.mask else y)
 
     def describe(self) -> str:
         return f"p={self.p}"

@@ -51,7 +51,7 @@ class Module:
         """Do nothing; defined so that subclasses can call it."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Make a call of a class that has PyTorch's ``forward`` say what is missing."""
+        """Make calls of a class with PyTorch's ``forward`` raise a helpful error."""
         super().__init_subclass__(**options)
         is_callable = any("__call__" in vars(base) for base in cls.__mro__)
         if "forward" in vars(cls) and not is_callable:
@@ -119,8 +119,8 @@ class Module:
 
         Buffers with ``persistent=False`` are not included.
         """
-        kept = (pair for pair in self.boxes() if pair[1].persistent)
-        return {path: box.value.detach() for path, box in kept}
+        persistent = (pair for pair in self.boxes() if pair[1].persistent)
+        return {path: box.value.detach() for path, box in persistent}
 
     def load_state_dict(self, state: dict[str, Any]) -> Self:
         """This module with its boxes set from ``state`` (tensors or arrays by path).
@@ -158,7 +158,7 @@ class Module:
         Raises:
             TypeError: there is none; the others are those of ``load_weights``.
         """
-        from burn.nn.written import record_of
+        from burn.nn.record_checks import record_of
 
         record = record_of(cls, weights)  # before a layer misses its arguments
         return cls().load_weights(record, backend, verify=verify)
@@ -178,8 +178,8 @@ class Module:
         ``WEIGHTS``, as generated models do. A file is mapped, not read: weights come
         into memory when they are used. With ``verify`` all of it is read once, and has
         to be the record that a generated module was written with: the header of its
-        source has the SHA-256. Unless ``strict``, what fits is loaded, and what became
-        of every key is printed.
+        source has the SHA-256. Unless ``strict``, keys that fit are loaded, and the
+        result for every key is printed.
 
         Raises:
             burn.record.RecordError: the file is damaged or of another kind; with
@@ -188,23 +188,23 @@ class Module:
             FileNotFoundError: there is none.
             TypeError: there is none, ``weights`` is neither, ``backend`` no backend.
         """
-        from burn.nn import written
+        from burn.nn import record_checks
         from burn.store import Store
 
-        weights = written.record_of(type(self), weights)
-        written.check_source(type(self), weights)
+        weights = record_checks.record_of(type(self), weights)
+        record_checks.check_source(type(self), weights)
         if backend is not None:
             check_backend(type(self), backend)
         try:
             if verify:
-                written.check_record(type(self), weights)
+                record_checks.check_record(type(self), weights)
             if isinstance(weights, bytes):
                 store = Store.from_bytes(weights)
             else:
                 store = Store.from_file(weights, mmap=mmap)
             report = store.allow_partial(not strict).load(self)
         except FileNotFoundError as error:
-            raise written.missing_record(type(self), error) from None
+            raise record_checks.missing_record(type(self), error) from None
         if not strict:
             print(report)
         return self if backend is None else self.to(backend)
@@ -214,7 +214,7 @@ class Module:
     ) -> None:
         """Write the state as a safetensors record, atomically.
 
-        What is larger than ``shard_size`` is written in several files of at most this
+        A record larger than ``shard_size`` is written in several files of at most this
         size with an index, as Hugging Face's libraries do; ``load_weights(path)`` finds
         them. None writes one file.
 

@@ -30,15 +30,15 @@ def _(
 ) -> tuple[Any, ...]:
     count = update.shape[axis]
 
-    def kept() -> Any:
+    def grad_x() -> Any:
         part = getitem(grad, (slice(None),) * (axis % len(x.shape)) + (slice(count),))
         return update_slice(grad, zeros_like(part), start, axis=axis)
 
-    def written() -> Any:
+    def grad_update() -> Any:
         first = clip(reshape(start, ()), 0, x.shape[axis] - count)
         return take(grad, first + arange(count), axis)
 
-    return kept, written, None
+    return grad_x, grad_update, None
 
 
 def write_slice(x: Array, update: Array, start: Array, axis: int) -> None:

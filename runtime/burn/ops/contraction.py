@@ -117,7 +117,7 @@ class _Work:
         return self.apply(reshape, (x.value, shape), shape)
 
     def summed(self, x: _Named, names_left: str) -> _Named:
-        """Return ``x`` summed over the axes that are not in ``kept``."""
+        """Return ``x`` summed over the axes that are not in ``names_left``."""
         names = "".join(name for name in x.names if name in names_left)
         if names == x.names:
             return x

@@ -168,7 +168,7 @@ def _leading(values: Array, rank: int) -> Array:
 
 
 def _bound(x: Array, y: Array) -> float:
-    """Return what no product of elements less zero points exceeds."""
+    """Return an upper bound of products of elements minus zero points."""
     return _span(x.dtype) * _span(y.dtype)
 
 

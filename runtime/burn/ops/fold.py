@@ -89,8 +89,8 @@ def max_unpool(
 ) -> Tensor:
     """Return zeros with the elements of ``x`` [N, C, *count] at ``indices``.
 
-    The indices count all elements of what had been pooled, batch and channels among
-    them, row by row. Its spatial extents are ``(count - 1) * stride - padding +
+    The indices are positions in the flattened operand of the pooling, with batch and
+    channels. Its spatial extents are ``(count - 1) * stride - padding +
     kernel_size``; the result has zeros behind, or is cropped, to the extents
     ``output_size`` of all axes if that is given.
     """

@@ -33,8 +33,8 @@ def linear_attention(
     step it is multiplied by ``exp(decay)`` if there is one (``[batch, groups,
     sequence, size or 1]``), the outer product of key and value is added, and the
     query reads ``scale`` (1 / sqrt(size)) times its product with the state. With
-    ``beta`` (``[batch, groups or 1, sequence, 1]``), what the state holds for the key
-    moves towards the value by that share: the delta rule. (Yang et al. 2024,
+    ``beta`` (``[batch, groups or 1, sequence, 1]``), the value of the key in the
+    state moves towards the value by that share: the delta rule. (Yang et al. 2024,
     https://arxiv.org/abs/2412.06464). Half types are computed in float32.
     """
     dtypes = query.dtype, (query if state is None else state).dtype

@@ -134,7 +134,7 @@ def take_quantized(
     ``x`` holds quantized numbers, octets full of numbers of ``bits`` (unsigned, packed
     along the last axis) if that is given. ``scale``, whose dtype the result has, and
     ``zero_point``, packed as ``x``, have one number for each ``block_size`` elements
-    along ``quantized_axis``. Only what is taken is computed.
+    along ``quantized_axis``. Only the elements that are taken are dequantized.
     """
     rank = x.ndim
     axis, quantized_axis = axis % rank, quantized_axis % rank

@@ -42,7 +42,7 @@ def pad(
     widths = _widths(x.ndim, pads, axes)
     if mode == "constant":
         return _framed(x, widths, value)
-    x = x[_kept(x.shape, widths)]
+    x = x[_slices_inside(x.shape, widths)]
     for axis, width in enumerate(widths):
         index = _source(x.shape[axis], width, mode)
         if len(index) != x.shape[axis]:
@@ -98,7 +98,7 @@ def pad_grad(
     if mode == "constant":
         return _framed(grad, [(-a, -b) for a, b in widths], 0)
     xp = namespace(grad)
-    cropped = [part.stop - part.start for part in _kept(shape, widths)]
+    cropped = [part.stop - part.start for part in _slices_inside(shape, widths)]
     for axis, width in enumerate(widths):
         if builtins.max(width) > 0:
             index = _source(cropped[axis], width, mode)
@@ -126,8 +126,8 @@ def _widths(rank: int, pads: Any, axes: Axes) -> Pads:
     return widths
 
 
-def _kept(shape: tuple[int, ...], widths: Pads) -> tuple[slice, ...]:
-    """Return the elements of ``shape`` that remain after negative widths crop."""
+def _slices_inside(shape: tuple[int, ...], widths: Pads) -> tuple[slice, ...]:
+    """Return slices of the elements of ``shape`` that negative widths do not crop."""
     parts = []
     for n, (a, b) in zip(shape, widths, strict=True):
         if n + a + b < 0:
@@ -139,7 +139,7 @@ def _kept(shape: tuple[int, ...], widths: Pads) -> tuple[slice, ...]:
 
 def _framed(x: Array, widths: Pads, value: Array) -> Array:
     """Return ``x`` padded with ``value``; negative widths crop."""
-    inner = _kept(x.shape, widths)
+    inner = _slices_inside(x.shape, widths)
     extents = tuple(n + a + b for n, (a, b) in zip(x.shape, widths, strict=True))
     if all(a <= 0 and b <= 0 for a, b in widths):
         return x[inner]
@@ -227,7 +227,7 @@ def roll(x: Array, shifts: Any, axes: Axes) -> Array:
     totals: dict[int, int] = {}
     for step, axis in np.broadcast(steps, along):
         totals[int(axis)] = totals.get(int(axis), 0) + int(step)
-    # NumPy's function has a large overhead, and copies what plans have memory for.
+    # NumPy's function has a large overhead, and allocates a copy.
     xp = namespace(x)
     pieces: list[tuple[tuple[slice, ...], tuple[slice, ...]]] = [((), ())]
     for axis in range(x.ndim):

@@ -172,7 +172,7 @@ def multinomial(
 def dropout_with_mask(
     x: Any, state: Any, ratio: Any = 0.5, training: Any = True
 ) -> Any:
-    """Return :func:`dropout` as ``(y, kept, next state)``.
+    """Return :func:`dropout` as ``(y, mask, next state)``.
 
     ``ratio`` and ``training`` may be tensors of one element; without training, ``x`` is
     unchanged.
@@ -192,7 +192,7 @@ def dropout_by_seed(
     """Return :func:`dropout` with the mask that ONNX's reference draws from ``seed``.
 
     Every call restarts the Mersenne Twister of NumPy's ``RandomState`` from the seed.
-    The results are ``(y, kept)``.
+    The results are ``(y, mask)``.
     """
     xp, p = namespace(x), float(ratio)
     if not bool(training):

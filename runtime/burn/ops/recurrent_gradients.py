@@ -170,7 +170,9 @@ def _those_asked_for(given: LayerOperands, gradients: list[Array]) -> tuple[Arra
     )
 
 
-def _kept(m: ArrayMaths, alive: Array | None, time: int, new: Any, old: Any) -> Array:
+def _where_alive(
+    m: ArrayMaths, alive: Array | None, time: int, new: Any, old: Any
+) -> Array:
     """Return ``new`` where a sequence continues at ``time``, else ``old``."""
     return new if alive is None else m.where(alive[time], new, old)
 
@@ -198,18 +200,20 @@ def lstm_back(m: ArrayMaths, one: Direction, options: Options) -> Back:
         new = dc + total * o * (1.0 - shown * shown)
         if p is not None:
             new = new + do * p[n : 2 * n]
-        kept = new * f
+        dc_before = new * f
         if options.input_forget:
             di, df = new * (g - before) * (i * (1.0 - i)), xp.zeros_like(before)
         else:
             di, df = new * g * (i * (1.0 - i)), new * before * (f * (1.0 - f))
         dg = new * i * (1.0 - g * g)
         if p is not None:
-            kept = kept + di * p[:n] + df * p[2 * n :]
+            dc_before = dc_before + di * p[:n] + df * p[2 * n :]
         for k, part in enumerate((di, do, df, dg)):
-            slopes[time, :, k * n : (k + 1) * n] = _kept(m, one.alive, time, part, 0.0)
-        dc = _kept(m, one.alive, time, kept, dc)
-        dh = _kept(m, one.alive, time, slopes[time] @ one.r, dh)
+            slopes[time, :, k * n : (k + 1) * n] = _where_alive(
+                m, one.alive, time, part, 0.0
+            )
+        dc = _where_alive(m, one.alive, time, dc_before, dc)
+        dh = _where_alive(m, one.alive, time, slopes[time] @ one.r, dh)
     of_peephole = None
     if p is not None:
         pairs = ((0, cells[:-1]), (1, cells[1:]), (2, cells[:-1]))
@@ -235,7 +239,7 @@ def _lstm_gates(m: ArrayMaths, one: Direction, options: Options) -> tuple[Array,
         if options.input_forget:
             f[...] = 1.0 - i
         new = f * cells[time] + i * g
-        cells[time + 1] = _kept(m, one.alive, time, new, cells[time])
+        cells[time + 1] = _where_alive(m, one.alive, time, new, cells[time])
         if p is not None:
             o[...] = sigmoid(m, o + p[n : 2 * n] * new)
     return gates, cells
@@ -256,16 +260,16 @@ def gru_back(m: ArrayMaths, one: Direction, options: Options) -> Back:
         back = dn * r if late else dn @ one.r[2 * n :]
         dr = (dn * q if late else back * h) * (r * (1.0 - r))
         for k, part in enumerate((dz, dr, dn)):
-            part = _kept(m, one.alive, time, part, 0.0)
+            part = _where_alive(m, one.alive, time, part, 0.0)
             inward[time, :, k * n : (k + 1) * n] = part
             recurrent[time, :, k * n : (k + 1) * n] = part
         if late:
-            back = _kept(m, one.alive, time, back, 0.0)
+            back = _where_alive(m, one.alive, time, back, 0.0)
             recurrent[time, :, 2 * n :] = back
             rest = recurrent[time] @ one.r
         else:
             rest = inward[time, :, : 2 * n] @ one.r[: 2 * n] + back * r
-        dh = _kept(m, one.alive, time, total * z + rest, dh)
+        dh = _where_alive(m, one.alive, time, total * z + rest, dh)
     if late:
         return Back(inward, recurrent, (dh,))
     rows = [(inward[..., : 2 * n], one.before), (inward[..., 2 * n :], inner)]
@@ -308,6 +312,6 @@ def rnn_back(m: ArrayMaths, one: Direction, options: Options) -> Back:
     (dy, dh), slopes = one.grads, xp.empty_like(raw)
     for time in reversed(range(len(raw))):
         part = (dh + dy[time]) * slope[time]
-        slopes[time] = _kept(m, one.alive, time, part, 0.0)
-        dh = _kept(m, one.alive, time, slopes[time] @ one.r, dh)
+        slopes[time] = _where_alive(m, one.alive, time, part, 0.0)
+        dh = _where_alive(m, one.alive, time, slopes[time] @ one.r, dh)
     return Back(slopes, slopes, (dh,))

@@ -8,7 +8,7 @@ to all of them:
 - ``seq_lens`` is ``[batch]``: outputs from there on are 0, the state stays.
 - options are ``direction`` (``"forward"``, ``"reverse"``, ``"bidirectional"``),
   ``hidden_size`` (checked if given), ``activations`` with ``activation_alpha`` and
-  ``activation_beta`` (for each direction), ``clip`` (of what activations are given) and
+  ``activation_beta`` (for each direction), ``clip`` (of operands of activations) and
   ``layout``, as in ONNX.
 - they return all outputs, ``[time, directions, batch, hidden]``, then the last states.
 """

@@ -165,10 +165,10 @@ def _shares(
             None,
             lambda: _to_factors(grad, x, updates, read, write),
         )
-    kept = cast(x == out, dtype=x.dtype)
-    won = cast(updates == read(out), dtype=x.dtype)
-    share = grad / write(kept, won, "add")
-    return lambda: share * kept, None, lambda: read(share) * won
+    is_x = cast(x == out, dtype=x.dtype)
+    is_update = cast(updates == read(out), dtype=x.dtype)
+    share = grad / write(is_x, is_update, "add")
+    return lambda: share * is_x, None, lambda: read(share) * is_update
 
 
 def _to_factors(

@@ -46,12 +46,12 @@ def _without_elements(
         ValueError: any extent in place of -1 fits.
     """
     axis = target.index(-1)
-    is_kept = (
+    is_extent_unchanged = (
         axis < len(extents)
         and extents[:axis] == target[:axis]
         and prod(extents[axis + 1 :]) == prod(target[axis + 1 :])
     )
-    if is_kept:
+    if is_extent_unchanged:
         return (*target[:axis], extents[axis], *target[axis + 1 :])
     if prod(target) == 0:
         raise ValueError(

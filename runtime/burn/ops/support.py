@@ -53,8 +53,7 @@ def uploading(upload: Callable[[Any], Array]) -> Iterator[None]:
 def as_array(like: Array, x: Array) -> Array:
     """Return ``x`` as an array of the library of ``like``.
 
-    NumPy's arrays are returned unchanged, so that plans can trace what is done with
-    them.
+    NumPy's arrays are returned unchanged, so that plans can trace calls with them.
     """
     xp, is_host = namespace(like), isinstance(x, np.ndarray)
     if is_host and xp is np:

@@ -79,7 +79,7 @@ def momentum(
 ) -> tuple[Tensor, ...]:
     """Return ``x`` and its velocity after a step of gradient descent with momentum.
 
-    The velocity is ``alpha`` times what it was plus ``beta`` times the gradient, or
+    The velocity is ``alpha`` times itself plus ``beta`` times the gradient, or
     the gradient itself while ``count``, the number of steps before, is 0.
     """
     rate, grad = _prepared(rate, x, grad, norm_coefficient)

@@ -125,7 +125,7 @@ def _aggregated(
     """Return the aggregated weights of ``leaves`` [rows, trees]: [rows, targets]."""
     weights = accumulate(weights)
     join = {"min": "fmin", "max": "fmax"}.get(aggregate, "add")
-    # NaN is what fmin and fmax take the other of. The first column takes what pads.
+    # fmin and fmax ignore a NaN. The first column is the target of padding.
     first = 0 if join == "add" else np.nan
     out = np.full((len(leaves), targets + 1), first, weights.dtype)
     _combined(getattr(np, join), out, leaves, leaf_targets + 1, weights)

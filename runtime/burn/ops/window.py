@@ -115,7 +115,7 @@ class Windows:
     def places(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
         """Yield each kernel position: its index, and its elements in all windows.
 
-        The slices index the spatial axes of what :meth:`cover` returns.
+        The slices index the spatial axes of the result of :meth:`cover`.
         """
         for tap in product(*map(range, self.kernel)):
             yield (

@@ -13,7 +13,6 @@ from burn.plan.passes.fusion.attention import fuse_attention
 from burn.plan.passes.fusion.caches import fuse_caches
 from burn.plan.passes.fusion.elements import Abilities, fuse_elementwise
 from burn.plan.passes.fusion.epilogue_fusion import fuse_epilogues
-from burn.plan.passes.fusion.few_rows import fuse_row_products
 from burn.plan.passes.fusion.layers import (
     apply_to_any_rank,
     form_linear_layers,
@@ -22,6 +21,7 @@ from burn.plan.passes.fusion.layers import (
 from burn.plan.passes.fusion.merging import merge_layers
 from burn.plan.passes.fusion.norms import fold_norms
 from burn.plan.passes.fusion.permutes import delay_permutes
+from burn.plan.passes.fusion.row_products import fuse_row_products
 from burn.plan.passes.fusion.scales import fold_scales
 from burn.plan.passes.graph import FLOAT32, Pass
 from burn.plan.plan_ir import Segment

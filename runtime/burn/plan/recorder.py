@@ -54,7 +54,7 @@ class Recorder(Backend):
     A call is recorded if it depends on an input or on a box. Other calls are constant.
     """
 
-    level = 1.5  # above devices, and below what records gradients on them
+    level = 1.5  # above devices, and below tapes on them
 
     def __init__(
         self, device: ArrayBackend, profiler: "Profiler | None" = None

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from burn.backend.arrays import ArrayBackend, ignoring_errors
 from burn.plan.executable import Executable, Plan
-from burn.plan.passes.places import last_slot
+from burn.plan.passes.unique_slots import last_slot
 from burn.plan.plan_ir import Lifted, Read, Segment, Slot, Step, UnforeseenError
 from burn.plan.pytree import mapped
 from burn.tensor import Tensor, innermost

@@ -6,7 +6,7 @@ model: Burn's metadata, the parameters by key, and further metadata.
 
 from collections.abc import Iterator, Mapping
 
-from burn.record import burns
+from burn.record import burn_formats
 from burn.record.cursor import Blob, Cursor
 from burn.record.dtypes import Bytes
 from burn.record.errors import RecordError
@@ -17,7 +17,7 @@ from burn.record.precision import Precision
 #: The marker that distinguishes these records from those of a Rust program.
 KIND = "Bin of parameters by key"
 _LONGER = {251: 2, 252: 4, 253: 8}
-_BOOL = burns.DTYPES.index("Bool")
+_BOOL = burn_formats.DTYPES.index("Bool")
 
 
 def parse(data: Bytes) -> tuple[Header, Bytes]:
@@ -28,7 +28,7 @@ def parse(data: Bytes) -> tuple[Header, Bytes]:
     """
     cursor = Cursor(data.data, "binary record")
     try:
-        about = {field: _text(cursor) for field in burns.FIELDS}
+        about = {field: _text(cursor) for field in burn_formats.FIELDS}
     except RecordError:
         about = {}
     if about.get("format") != KIND:
@@ -56,12 +56,12 @@ def _tensor(cursor: Cursor) -> Entry:
     shape = [_number(cursor) for _ in range(cursor.enter(_number(cursor)))]
     cursor.leave()
     variant = _number(cursor)
-    if variant >= len(burns.DTYPES):
+    if variant >= len(burn_formats.DTYPES):
         raise cursor.problem(f"unknown dtype {variant}")
     if variant == _BOOL and _number(cursor) > 1:
         raise cursor.problem("a bool that is not stored in a byte")
     try:
-        return burns.entry(burns.DTYPES[variant], shape, blob)
+        return burn_formats.entry(burn_formats.DTYPES[variant], shape, blob)
     except RecordError as problem:
         raise cursor.problem(str(problem)) from None
 
@@ -90,27 +90,27 @@ def encode(
         RecordError: Burn does not have a dtype.
     """
     for name, piece in pieces.items():
-        burns.dtype_of(piece.tag, name)
-    return _encoded(pieces, burns.metadata_of(KIND, metadata, precision))
+        burn_formats.dtype_of(piece.tag, name)
+    return _encoded(pieces, burn_formats.metadata_of(KIND, metadata, precision))
 
 
 def _encoded(
     pieces: Mapping[str, Piece], about: Mapping[str, str]
 ) -> Iterator[BytesLike]:
-    yield b"".join(_packed_text(about[field]) for field in burns.FIELDS)
+    yield b"".join(_packed_text(about[field]) for field in burn_formats.FIELDS)
     yield _packed(len(pieces))
     for name, piece in pieces.items():
-        yield _packed_text(name) + _packed_text(burns.id_text(name))
+        yield _packed_text(name) + _packed_text(burn_formats.id_text(name))
         yield _packed(piece.length)
         yield from piece.chunks()
         yield _packed(len(piece.shape)) + b"".join(map(_packed, piece.shape))
-        dtype = burns.dtype_of(piece.tag, name)
+        dtype = burn_formats.dtype_of(piece.tag, name)
         yield (
-            _packed(burns.DTYPES.index(dtype))
+            _packed(burn_formats.DTYPES.index(dtype))
             if isinstance(dtype, str)
             else _packed(_BOOL) + _packed(0)
         )
-    more = {key: text for key, text in about.items() if key not in burns.FIELDS}
+    more = {key: text for key, text in about.items() if key not in burn_formats.FIELDS}
     yield _packed(len(more))
     for key, text in more.items():
         yield _packed_text(key) + _packed_text(text)

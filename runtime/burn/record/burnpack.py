@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
-from burn.record import burns, cbor
+from burn.record import burn_formats, cbor
 from burn.record.cursor import Blob, Cursor
 from burn.record.dtypes import Bytes
 from burn.record.errors import RecordError, joined, shown
@@ -84,7 +84,7 @@ def _entry(value: Any) -> Entry:
     begin, end = offsets
     if not 0 <= begin <= end:
         raise RecordError(f"data_offsets {shown(offsets)} out of range")
-    return burns.entry(value["dtype"], value["shape"], Blob(begin, end))
+    return burn_formats.entry(value["dtype"], value["shape"], Blob(begin, end))
 
 
 def _data_start(after: int, data: Bytes, entries: Mapping[str, Entry]) -> int:
@@ -129,15 +129,15 @@ def encode(
     root: dict[str, cbor.Plain] = {
         "tensors": {
             name: {
-                "dtype": burns.dtype_of(pieces[name].tag, name),
+                "dtype": burn_formats.dtype_of(pieces[name].tag, name),
                 "shape": pieces[name].shape,
                 "data_offsets": places[name],
-                "param_id": burns.id_of(name),
+                "param_id": burn_formats.id_of(name),
             }
             for name in sorted(pieces)
         }
     }
-    settings = {"settings": burns.settings(precision)} if precision else {}
+    settings = {"settings": burn_formats.settings(precision)} if precision else {}
     if metadata or settings:
         root["metadata"] = dict(sorted({**metadata, **settings}.items()))
     described = cbor.encode(root)

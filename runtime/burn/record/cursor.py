@@ -24,10 +24,10 @@ Value: TypeAlias = "Plain | Blob | list[Value] | dict[str, Value]"
 
 
 class Cursor:
-    """The unread part of ``data``, which errors call ``what``."""
+    """The unread part of ``data``, whose name in errors is ``label``."""
 
     def __init__(self, data: memoryview, label: str, at: int = 0) -> None:
-        self.data, self.what, self.at = data, label, at
+        self.data, self.label, self.at = data, label, at
         self.items = self.depth = self.texts = 0
 
     def take(self, size: int) -> memoryview:
@@ -87,7 +87,7 @@ class Cursor:
     def problem(self, text: str, at: int | None = None) -> RecordError:
         """Return an error with the position."""
         offset = self.at if at is None else at
-        return RecordError(f"{self.what}: byte {offset}: {text}")
+        return RecordError(f"{self.label}: byte {offset}: {text}")
 
     def add(self, result: dict[str, Value], key: Value, value: Value) -> None:
         """Insert an item into a map with unique text keys."""

@@ -127,7 +127,7 @@ BURNPACK = Foreign(
     "Burn record (.bpk)", "Read it with burn.record.read_record or burn.store."
 )
 
-# (offset, bytes, what it is)
+# (offset, bytes, format)
 MAGICS = (
     (0, b"version https://git-lfs.github.com/spec/", LFS),
     (0, b"/annex/objects/", ANNEX),

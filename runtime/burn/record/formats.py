@@ -50,9 +50,10 @@ _GZIP = b"\x1f\x8b"
 _GZ = ".gz"
 #: The file name suffix of the index of a sharded model, which is also JSON.
 _INDEX = ".index.json"
-#: All of them: the name of a format is what comes after the dot in a file's name.
+#: All formats, by the suffix of a file's name without its first dot.
 FORMATS = (*_PLAIN, *(f"{name}{_GZ}" for name in ("mpk", "bin", "json")))
-#: Compressed records may grow to this, or to as many times what they were.
+#: The maximum size of a decompressed record: this, or so many times the size of the
+#: file.
 MOST_INFLATED, MOST_TIMES = 64 * 2**20, 20
 _STEP = 2**20
 

@@ -10,7 +10,8 @@ from typing import Any, TypeAlias, Union
 
 import numpy as np
 
-from burn.record import burns, messagepack
+from burn.record import burn_formats, messagepack
+from burn.record.burn_formats import id_text
 from burn.record.cursor import MOST_NESTED, Blob, Cursor, Value
 from burn.record.dtypes import Bytes
 from burn.record.errors import RecordError, joined, shown
@@ -122,7 +123,7 @@ def _entry(value: dict[str, Value]) -> Entry:
             "a layout from before Burn 0.14; load it there (0.14 to 0.16 with "
             "record-backward-compat) and save it again"
         )
-    return burns.entry(value["dtype"], value["shape"], value["bytes"])
+    return burn_formats.entry(value["dtype"], value["shape"], value["bytes"])
 
 
 def _tensors(item: Value) -> Iterator[tuple[str, dict[str, Value]]]:
@@ -184,10 +185,10 @@ def encode_messagepack(
         RecordError: Burn does not have a dtype, or a tensor or key is too large.
     """
     for name, piece in pieces.items():
-        burns.dtype_of(piece.tag, name)
+        burn_formats.dtype_of(piece.tag, name)
         if not messagepack.fits_blob(piece.length):
             raise RecordError(f"tensor {shown(name)}: 4 GiB or more in one tensor")
-    about = burns.metadata_of("NamedMpk", metadata, precision)
+    about = burn_formats.metadata_of("NamedMpk", metadata, precision)
     return _packed_record(about, tree_of(pieces))
 
 
@@ -217,12 +218,12 @@ def _packed(node: Tree | Piece) -> Iterator[BytesLike]:
 
 def _packed_tensor(piece: Piece) -> Iterator[BytesLike]:
     text, map_head = messagepack.text, messagepack.map_head
-    yield map_head(2) + text("id") + text(burns.id_text(piece.name)) + text("param")
+    yield map_head(2) + text("id") + text(id_text(piece.name)) + text("param")
     yield map_head(3) + text("bytes") + messagepack.blob_head(piece.length)
     yield from piece.chunks()
     dims = b"".join(map(messagepack.number, piece.shape))
     yield text("shape") + messagepack.list_head(len(piece.shape)) + dims
-    dtype = burns.dtype_of(piece.tag, piece.name)
+    dtype = burn_formats.dtype_of(piece.tag, piece.name)
     if isinstance(dtype, str):
         yield text("dtype") + text(dtype)
     else:
@@ -241,11 +242,11 @@ def encode_json(
         RecordError: Burn does not have a dtype, or a key is a prefix of another one.
     """
     for name, piece in pieces.items():
-        burns.dtype_of(piece.tag, name)
+        burn_formats.dtype_of(piece.tag, name)
     size = 4 * sum(piece.length for piece in pieces.values())
     if size > MOST_JSON:
         raise RecordError(_small(size))
-    about = burns.metadata_of("PrettyJson", metadata, precision)
+    about = burn_formats.metadata_of("PrettyJson", metadata, precision)
     return _printed_record(about, tree_of(pieces))
 
 
@@ -272,14 +273,14 @@ def _printed(node: Tree | Piece, line: str) -> Iterator[bytes]:
 
 def _printed_tensor(piece: Piece, line: str) -> Iterator[bytes]:
     inner = f"{line}    "
-    head = f'{{{line}  "id": {json.dumps(burns.id_text(piece.name))},{line}  "param": '
+    head = f'{{{line}  "id": {json.dumps(id_text(piece.name))},{line}  "param": '
     yield f'{head}{{{inner}"bytes": ['.encode()
     comma = ""
     for chunk in piece.chunks():
         if len(chunk):
             yield (comma + ",".join(map(str, bytes(chunk)))).encode()
             comma = ","
-    dtype = json.dumps(burns.dtype_of(piece.tag, piece.name))
+    dtype = json.dumps(burn_formats.dtype_of(piece.tag, piece.name))
     shape = json.dumps(list(piece.shape))
     yield f'],{inner}"shape": {shape},{inner}"dtype": {dtype}'.encode()
     yield f"{line}  }}{line}}}".encode()

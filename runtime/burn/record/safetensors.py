@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from burn.record.burns import settings
+from burn.record.burn_formats import settings
 from burn.record.dtypes import Bytes, bits
 from burn.record.errors import RecordError
 from burn.record.files import MAX_HEADER

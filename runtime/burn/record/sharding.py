@@ -16,7 +16,7 @@ from typing import BinaryIO
 
 from burn.digests import sha256
 from burn.record.atomic import atomic_file
-from burn.record.burns import settings
+from burn.record.burn_formats import settings
 from burn.record.errors import RecordError, shown
 from burn.record.pieces import BytesLike, Piece
 from burn.record.precision import Precision

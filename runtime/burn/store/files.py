@@ -14,7 +14,7 @@ from burn.record import (
     record_of_bytes,
     write_record,
 )
-from burn.record.burns import has_precision
+from burn.record.burn_formats import has_precision
 from burn.record.shards import ShardedRecord, is_index, open_shards, stored_at
 from burn.store.tensors import Content, Recorded, StoredTensor
 

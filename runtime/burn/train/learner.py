@@ -169,7 +169,7 @@ class Learner:
         """Return the values of one epoch, without the parts that were resumed.
 
         Raises:
-            _InterruptedError: Ctrl-C was pressed; ``_partial`` is what was done.
+            _InterruptedError: Ctrl-C was pressed; ``_partial`` has the finished part.
         """
         values: dict[str, float] | None = self._partial.get("values")
         if values is None:
@@ -201,7 +201,7 @@ class Learner:
             train.load_state_dict(state["loader"])
 
     def _describe_run(self, epochs: int, splits: Mapping[str, Any]) -> Run:
-        """Return what loggers are told of a run that begins."""
+        """Return the description of a run for its loggers."""
         return Run(
             folder=self.folder,
             epochs=epochs,
@@ -320,10 +320,10 @@ class Learner:
 
     def _write_epoch(self, train: Any) -> None:
         epoch = len(self.history)
-        kept = self.checkpoints.kept(self.history, self._modes()) | {epoch}
+        kept_epochs = self.checkpoints.kept(self.history, self._modes()) | {epoch}
         losses = [each.name for each in self.metrics if type(each) is Loss]
         finite = last_finite_epoch(self.history, losses)
-        kept.add(finite)
+        kept_epochs.add(finite)
         if finite + 1 == epoch:
             message = describe_overflow(epoch, finite)
             self._log_message(message)
@@ -332,7 +332,7 @@ class Learner:
         self._write(path, train, {})
         self._interrupted_path.unlink(missing_ok=True)
         for number, old in self.stored().items():
-            if number not in kept:
+            if number not in kept_epochs:
                 old.unlink()
         numbers = ", ".join(map(str, sorted(self.stored())))
         self._log_message(f"epoch {epoch}: kept checkpoints of epochs {numbers}")

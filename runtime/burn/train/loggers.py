@@ -15,7 +15,7 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Run:
-    """What a learner tells its loggers before the first batch.
+    """The description of a run that loggers get before the first batch.
 
     Args:
         folder: where artifacts go.
@@ -35,7 +35,7 @@ class Run:
 
 
 class Logger:
-    """Receives values of metrics; a subclass overrides what it needs.
+    """Receives values of metrics; a subclass overrides some methods.
 
     ``split`` is ``"train"`` or ``"valid"``; epochs and batches count from 1. ``values``
     of a batch have the names of metrics, those of an epoch have keys such as

@@ -185,7 +185,7 @@ class Step(Generic[P, R]):
         """Return the time of each step of the plan of this batch.
 
         With ``accumulate`` or a communicator it is the plan of the gradients, without
-        updates. Weights and the state of the optimizer stay what they are.
+        updates. Weights and the state of the optimizer do not change.
 
         Raises:
             ValueError: the step is not compiled, or this batch has no plan.

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, changing, f32, f64, i64
+from tests.importer.aten.case import Case, case, f32, f64, i64, with_changed
 from tests.importer.aten.nn.norm import (
     EPS,
     IMAGE,
@@ -65,7 +65,7 @@ def twice(function: Any) -> Any:
 
 
 CASES: tuple[Case, ...] = (
-    changing(
+    with_changed(
         STATISTICS,
         case(
             "_native_batch_norm_legit.default",
@@ -75,7 +75,7 @@ CASES: tuple[Case, ...] = (
             **OPTIONS,
         ),
     ),
-    changing(
+    with_changed(
         STATISTICS,
         case(
             "native_batch_norm.default",
@@ -92,7 +92,7 @@ CASES: tuple[Case, ...] = (
         training=True,
         **OPTIONS,
     ),
-    changing(
+    with_changed(
         STATISTICS,
         case(
             "batch_norm.default",
@@ -104,7 +104,7 @@ CASES: tuple[Case, ...] = (
             cudnn_enabled=False,
         ),
     ),
-    changing(
+    with_changed(
         STATISTICS,
         case(
             "instance_norm.default",
@@ -117,7 +117,7 @@ CASES: tuple[Case, ...] = (
         ),
     ),
     *(
-        changing(
+        with_changed(
             "out",
             case(
                 "atan2.out",
@@ -130,7 +130,7 @@ CASES: tuple[Case, ...] = (
         )
         for label, left, out in (("same", f32, f32), ("wider", f32, f64))
     ),
-    changing(
+    with_changed(
         "out",
         case(
             "atan2.out",
@@ -141,7 +141,7 @@ CASES: tuple[Case, ...] = (
             out=f32("n", 3),
         ),
     ),
-    changing(
+    with_changed(
         "out",
         case(
             "pow.Tensor_Scalar_out",
@@ -151,7 +151,7 @@ CASES: tuple[Case, ...] = (
             out=f64(6),
         ),
     ),
-    changing(
+    with_changed(
         "out",
         case(
             "pow.Tensor_Scalar_out",
@@ -163,7 +163,7 @@ CASES: tuple[Case, ...] = (
         ),
     ),
     *(
-        changing(
+        with_changed(
             "out",
             case(
                 f"{name}.out",
@@ -186,7 +186,7 @@ CASES: tuple[Case, ...] = (
         )
     ),
     *(
-        changing(
+        with_changed(
             "out",
             case(
                 f"{name}.out",
@@ -203,7 +203,7 @@ CASES: tuple[Case, ...] = (
             ("sin", lambda x: np.sin(x.astype(np.float32)), "whole", i64, f64),
         )
     ),
-    changing(
+    with_changed(
         "out",
         case(
             "div.out",
@@ -214,7 +214,7 @@ CASES: tuple[Case, ...] = (
             out=f32("n", 3),
         ),
     ),
-    changing(
+    with_changed(
         "out",
         case(
             "add.out",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, dtype_of, f32, floats, i64, of
+from tests.importer.aten.case import Case, case, dtype_of, f32, fixed, floats, i64
 
 SHAPE = (40, 50, 11)
 X = f32(*SHAPE)
@@ -100,7 +100,11 @@ DRAWS = (
     draw("bernoulli.default", 0.5, 0.5, 0, 1, self=floats("float32", SHAPE, 0.0, 1.0)),
     draw("bernoulli.p", 0.3, math.sqrt(0.21), 0, 1, self=X, p=0.3),
     draw(
-        "normal.Tensor_float", 2, 0.5, mean=of("float32", np.full(SHAPE, 2.0)), std=0.5
+        "normal.Tensor_float",
+        2,
+        0.5,
+        mean=fixed("float32", np.full(SHAPE, 2.0)),
+        std=0.5,
     ),
     whole(
         "multinomial.default",
@@ -108,7 +112,7 @@ DRAWS = (
         math.sqrt(1.45),
         0,
         3,
-        self=of("float32", [[0.3, 0.2, 0.2, 0.3]] * 3),
+        self=fixed("float32", [[0.3, 0.2, 0.2, 0.3]] * 3),
         num_samples=5000,
         replacement=True,
         shape=(3, 5000),
@@ -120,7 +124,7 @@ DRAWS = (
         0,
         7,
         label="once",
-        self=of("float32", np.arange(1, 25).reshape(3, 8)),
+        self=fixed("float32", np.arange(1, 25).reshape(3, 8)),
         num_samples=8,
         shape=(3, 8),
     ),

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, f32, first, of
+from tests.importer.aten.case import Case, case, f32, first_result, fixed
 from tests.importer.aten.inputs import X, single
 
-SCALAR = of("float32", 2.5)
+SCALAR = fixed("float32", 2.5)
 POINTS = f32("n", 4)
-ORDER = of("int64", [2, 0, 1])
-MASK = of("bool", [[True, False, True], [False, True, True]])
+ORDER = fixed("int64", [2, 0, 1])
+MASK = fixed("bool", [[True, False, True], [False, True, True]])
 
 
 def of_one(x: Array) -> Any:
@@ -52,7 +52,7 @@ CASES: tuple[Case, ...] = (
             lambda x, q: np.full(2, x),
             label="rank 0",
             self=SCALAR,
-            q=of("float32", [0.25, 0.5]),
+            q=fixed("float32", [0.25, 0.5]),
             dim=0,
         )
         for name in ("quantile", "nanquantile")
@@ -61,8 +61,8 @@ CASES: tuple[Case, ...] = (
         "prelu.default",
         lambda x, w: x * w[0],
         label="rank 0",
-        self=of("float32", -2.5),
-        weight=of("float32", [0.25]),
+        self=fixed("float32", -2.5),
+        weight=fixed("float32", [0.25]),
     ),
     case(
         "cosine_similarity.default",
@@ -76,7 +76,7 @@ CASES: tuple[Case, ...] = (
         single(lambda a, b: a * b / abs(a * b)),
         label="rank 0",
         x1=SCALAR,
-        x2=of("float32", -1.5),
+        x2=fixed("float32", -1.5),
         dim=0,
     ),
     case(
@@ -131,14 +131,14 @@ CASES: tuple[Case, ...] = (
         lambda x: np.linalg.matrix_power(np.linalg.inv(x), 2),
         label="negative",
         tolerance=1e-3,
-        self=of("float32", [[2, 1, 0], [0, 3, 1], [1, 0, 2]]),
+        self=fixed("float32", [[2, 1, 0], [0, 3, 1], [1, 0, 2]]),
         n=-2,
     ),
     case(
         "searchsorted.Tensor",
         lambda x, v, order: np.searchsorted(x[order], v),
         label="sorter",
-        sorted_sequence=of("float32", [1, 3, -2]),
+        sorted_sequence=fixed("float32", [1, 3, -2]),
         self=POINTS,
         sorter=ORDER,
     ),
@@ -146,19 +146,19 @@ CASES: tuple[Case, ...] = (
         "masked_scatter.default",
         lambda x, mask, source: np.array([[5, 2, 6], [1, 7, 8]], "f4"),
         label="broadcast",
-        self=of("float32", [1, 2, 3]),
+        self=fixed("float32", [1, 2, 3]),
         mask=MASK,
-        source=of("float32", [5, 6, 7, 8]),
+        source=fixed("float32", [5, 6, 7, 8]),
     ),
     case(
         "_unsafe_masked_index.default",
         masked,
         self=f32(2, 3),
         mask=MASK,
-        indices=[of("int64", [[1], [0]]), of("int64", [0, 2, 9])],
+        indices=[fixed("int64", [[1], [0]]), fixed("int64", [0, 2, 9])],
         fill=-1,
     ),
-    first(
+    first_result(
         "linalg_solve_ex.default",
         np.linalg.solve,
         tolerance=1e-3,

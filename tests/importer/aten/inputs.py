@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.importer.aten.case import f32, i64, of
+from tests.importer.aten.case import f32, fixed, i64
 
 F32 = np.float32
 
@@ -27,4 +27,4 @@ X = f32("n", 3, 4)
 WHOLE = i64("n", 3, 4)
 POSITIVE = f32("n", 3, 4, low=0.1)
 UNIT = f32("n", 3, 4, low=-0.9, high=0.9)
-SPECIAL = of("float32", [[[-1.5, math.inf], [math.nan, -math.inf], [0.0, 2.0]]])
+SPECIAL = fixed("float32", [[[-1.5, math.inf], [math.nan, -math.inf], [0.0, 2.0]]])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, N, case, f32, first, i64, of
+from tests.importer.aten.case import Case, N, case, f32, first_result, fixed, i64
 from tests.importer.aten.inputs import F32, POSITIVE, X, single
 from tests.importer.aten.math.functions import digamma, each, trigamma
 from tests.importer.aten.nn.conv import conv
@@ -17,8 +17,8 @@ from tests.importer.aten.nn.norm import EPS, SIX, batch
 from tests.importer.aten.nn.pool import unpooled
 from tests.importer.aten.nn.resize import BLOCK, IMAGE
 
-BAGS = of("int64", [0, 2, 2, 5])
-INDICES = of("int64", [1, 3, 0, 0, 4, 2])
+BAGS = fixed("int64", [0, 2, 2, 5])
+INDICES = fixed("int64", [1, 3, 0, 0, 4, 2])
 Y = f32("n", 3, 4)
 
 
@@ -132,14 +132,14 @@ CASES: tuple[Case, ...] = (
     case(
         "unique_consecutive.default",
         consecutive,
-        self=of("int64", [1, 1, 2, 2, 2, 1]),
+        self=fixed("int64", [1, 1, 2, 2, 2, 1]),
         return_inverse=True,
         return_counts=True,
     ),
     case(
         "unique_dim.default",
         by_rows,
-        self=of("int64", [[1, 2], [0, 1], [1, 2]]),
+        self=fixed("int64", [[1, 2], [0, 1], [1, 2]]),
         dim=0,
         return_inverse=True,
         return_counts=True,
@@ -148,7 +148,7 @@ CASES: tuple[Case, ...] = (
         "max_unpool3d.default",
         lambda x, i: unpooled(x[:, :, 0], i[:, :, 0])[:, :, None],
         self=f32(2, 3, 1, 3, 3),
-        indices=of(
+        indices=fixed(
             "int64",
             np.broadcast_to(np.arange(30).reshape(5, 6)[::2, 1::2], (2, 3, 1, 3, 3)),
         ),
@@ -157,7 +157,7 @@ CASES: tuple[Case, ...] = (
         padding=[0, 0, 0],
     ),
     *(
-        first(
+        first_result(
             "_embedding_bag.default",
             bagged(end),
             label=label,
@@ -172,7 +172,7 @@ CASES: tuple[Case, ...] = (
             (2, "max", np.max),
         )
     ),
-    first(
+    first_result(
         "_embedding_bag.default",
         bagged(np.sum),
         label="weights",
@@ -181,7 +181,7 @@ CASES: tuple[Case, ...] = (
         offsets=BAGS,
         per_sample_weights=f32(6),
     ),
-    first(
+    first_result(
         "_native_batch_norm_legit_no_training.default",
         batch,
         input=f32("n", 6, 3, 4),
@@ -193,7 +193,7 @@ CASES: tuple[Case, ...] = (
         eps=EPS,
     ),
     *(
-        first(
+        first_result(
             "embedding_bag.padding_idx",
             bagged(end, padding),
             label=label,
@@ -214,15 +214,19 @@ CASES: tuple[Case, ...] = (
             (2, "max", np.max, 2),
         )
     ),
-    first("_linalg_det.default", np.linalg.det, tolerance=1e-4, A=f32("n", 3, 3)),
-    first(
+    first_result(
+        "_linalg_det.default", np.linalg.det, tolerance=1e-4, A=f32("n", 3, 3)
+    ),
+    first_result(
         "_linalg_solve_ex.default",
         np.linalg.solve,
         tolerance=1e-3,
         A=f32("n", 3, 3),
         B=f32("n", 3, 2),
     ),
-    first("linalg_inv_ex.default", np.linalg.inv, tolerance=1e-3, A=f32("n", 3, 3)),
+    first_result(
+        "linalg_inv_ex.default", np.linalg.inv, tolerance=1e-3, A=f32("n", 3, 3)
+    ),
     case(
         "conv3d.padding",
         conv([1, 1, 1], [(0, 1), (1, 1), (0, 0)], [1, 1, 1]),

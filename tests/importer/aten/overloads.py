@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, f32, floats, of
+from tests.importer.aten.case import Case, case, f32, fixed, floats
 from tests.importer.aten.inputs import F32, POSITIVE, X, single
 from tests.importer.aten.linalg.linear_systems import TALL, loose
 
-ROW = of("float32", [0.0, 1.0, 3.0, 4.0])
+ROW = fixed("float32", [0.0, 1.0, 3.0, 4.0])
 HALF = floats("float16", ("n", 4), -2.0, 3.0)
 
 
@@ -51,16 +51,16 @@ CASES: tuple[Case, ...] = (
             steps=5,
         )
         for name, start, end in (
-            ("Tensor_Tensor", of("float32", -1.5), of("float32", 2.0)),
-            ("Tensor_Scalar", of("float32", 2.0), 2.0),
-            ("Scalar_Tensor", 0.25, of("float32", 0.25)),
+            ("Tensor_Tensor", fixed("float32", -1.5), fixed("float32", 2.0)),
+            ("Tensor_Scalar", fixed("float32", 2.0), 2.0),
+            ("Scalar_Tensor", 0.25, fixed("float32", 0.25)),
         )
     ),
     case(
         "logspace.Tensor_Tensor",
         lambda start, end: np.logspace(start, end, 4, base=2, dtype=F32),
-        start=of("float32", -1.0),
-        end=of("float32", 2.0),
+        start=fixed("float32", -1.0),
+        end=fixed("float32", 2.0),
         steps=4,
         base=2.0,
     ),
@@ -114,14 +114,14 @@ CASES: tuple[Case, ...] = (
         lambda x, start: x[:, int(start) : int(start) + 3],
         self=f32("n", 7, 3),
         dim=1,
-        start=of("int64", 2),
+        start=fixed("int64", 2),
         length=3,
     ),
     *(
         case(
             f"atleast_{rank}d.Sequence",
             at_least(least),
-            tensors=[of("float32", 1.0), f32("n"), f32("n", 2), f32("n", 2, 3)],
+            tensors=[fixed("float32", 1.0), f32("n"), f32("n", 2), f32("n", 2, 3)],
         )
         for rank, least in ((1, np.atleast_1d), (2, np.atleast_2d), (3, np.atleast_3d))
     ),
@@ -136,28 +136,28 @@ CASES: tuple[Case, ...] = (
         "gradient.tensorarray",
         at_coordinates(1, 2),
         self=f32("n", 4, 3),
-        spacing=[ROW, of("float32", [0.0, 0.5, 2.0])],
+        spacing=[ROW, fixed("float32", [0.0, 0.5, 2.0])],
         dim=[1, 2],
     ),
     case(
         "linalg_matrix_rank.tol_tensor",
         lambda x, tol: np.linalg.matrix_rank(x, tol=tol),
         input=f32("n", 4, 3),
-        tol=of("float32", 0.5),
+        tol=fixed("float32", 0.5),
     ),
     case(
         "linalg_matrix_rank.atol_rtol_tensor",
         lambda x, atol, rtol: np.linalg.matrix_rank(x, tol=0.5),
         label="tensors",
         input=f32("n", 4, 3),
-        atol=of("float32", 0.5),
-        rtol=of("float32", 0.0),
+        atol=fixed("float32", 0.5),
+        rtol=fixed("float32", 0.0),
     ),
     loose(
         "linalg_pinv.rcond_tensor",
         lambda x, rcond: np.linalg.pinv(x, 0.3),
         self=TALL,
-        rcond=of("float32", 0.3),
+        rcond=fixed("float32", 0.3),
     ),
     case(
         "mm.dtype",

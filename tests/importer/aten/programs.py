@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import SIZES, Case, Extent, Given
+from tests.importer.aten.case import SIZES, Case, Extent, InputSpec
 from tests.importer.exported_files import CODES, meta, program, ref
 
 
 def argument(value: Any, name: str) -> dict[str, Any]:
     """Return the schema's union for an argument."""
-    if isinstance(value, Given):
+    if isinstance(value, InputSpec):
         return ref(name)
     if isinstance(value, list | tuple):
         return listed(list(value), name)
@@ -33,9 +33,9 @@ def argument(value: Any, name: str) -> dict[str, Any]:
 def listed(values: Sequence[Any], name: str) -> dict[str, Any]:
     """Return the schema's union for a list."""
     names = [f"{name}_{index}" for index in range(len(values))]
-    if any(isinstance(value, Given) for value in values):
+    if any(isinstance(value, InputSpec) for value in values):
         items = [argument(v, n) for v, n in zip(values, names, strict=True)]
-        if all(isinstance(value, Given) for value in values):
+        if all(isinstance(value, InputSpec) for value in values):
             return {"as_tensors": [item["as_tensor"] for item in items]}
         return {"as_optional_tensors": items}
     if any(isinstance(value, Extent) for value in values):
@@ -57,7 +57,7 @@ def size_name(value: Extent) -> str:
 
 def written(case: Case) -> dict[str, Any]:
     """Return the JSON of the program that calls the operator of a case."""
-    inputs = {name: meta(x.dtype, x.dims) for name, x in case.given.items()}
+    inputs = {name: meta(x.dtype, x.dims) for name, x in case.inputs.items()}
     results = [case.results(case.arrays(size)) for size in SIZES]
     names = [f"result_{i}" for i in range(len(results[0]) - len(case.changed))]
     values = {
@@ -101,7 +101,7 @@ def extents(name: str, small: Array, large: Array) -> list[int | str]:
 
 def sizes_of(case: Case) -> Mapping[str, Any]:
     """Return the calls that compute the extents that a case uses, by their names."""
-    first = next(iter(case.given), "")
+    first = next(iter(case.inputs), "")
     flat = [
         item
         for value in case.args.values()

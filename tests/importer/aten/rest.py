@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, bools, case, changing, f32, first
+from tests.importer.aten.case import Case, bools, case, f32, first_result, with_changed
 from tests.importer.aten.inputs import F32, X
 from tests.importer.aten.more import antialiased
 from tests.importer.aten.nn.resize import IMAGE
@@ -61,10 +61,10 @@ IN_PLACE: tuple[tuple[str, Any, dict[str, Any]], ...] = (
 )
 CASES: tuple[Case, ...] = (
     *(
-        changing("self", case(name, twice(function), self=X, **args))
+        with_changed("self", case(name, twice(function), self=X, **args))
         for name, function, args in IN_PLACE
     ),
-    first(
+    first_result(
         "_linalg_slogdet.default",
         lambda x: np.linalg.slogdet(x)[0],
         A=f32("n", 3, 3),

@@ -10,7 +10,7 @@ import burn
 from burn_import import load
 from burn_ir.types import Array
 from tests.importer.aten import families
-from tests.importer.aten.case import SIZES, Case, paired
+from tests.importer.aten.case import SIZES, Case, as_pairs
 from tests.importer.aten.programs import written
 from tests.importer.exported_files import saved
 
@@ -20,7 +20,7 @@ def test_an_operator_computes_what_it_says(case: Case, tmp_path: Path) -> None:
     model: Any = load(saved(tmp_path, written(case), {}))
     for size in SIZES if case.varies else SIZES[:1]:
         arrays = case.arrays(size)
-        result = model(*(burn.tensor(paired(array)) for array in arrays))
+        result = model(*(burn.tensor(as_pairs(array)) for array in arrays))
         several = result if isinstance(result, tuple) else (result,)
         results = [np.asarray(x.numpy()) for x in several]
         compare(case, results, case.results(arrays))
@@ -28,7 +28,7 @@ def test_an_operator_computes_what_it_says(case: Case, tmp_path: Path) -> None:
 
 def compare(case: Case, actual: list[Array], expected: list[Array]) -> None:
     """Return if results equal the expected ones, including dtypes and shapes."""
-    actual, expected = list(map(paired, actual)), list(map(paired, expected))
+    actual, expected = list(map(as_pairs, actual)), list(map(as_pairs, expected))
     assert [(x.dtype, x.shape) for x in actual] == [
         (x.dtype, x.shape) for x in expected
     ], case.name

@@ -12,7 +12,7 @@ import pytest
 import burn
 from burn_import import load
 from tests.importer.aten import families
-from tests.importer.aten.case import SIZES, Case, paired
+from tests.importer.aten.case import SIZES, Case, as_pairs
 from tests.importer.aten.test_aten import compare
 from tests.importer.aten.torch_programs import (
     arrays,
@@ -70,9 +70,9 @@ def test_a_program_of_pytorch_computes_the_same(
     varies = exported(called(case), sample, path, case.varies, decomposed)
     model: Any = load(path)
     # Only first axes are exported as dynamic.
-    others = any("n" in operand.dims[1:] for operand in case.given.values())
+    others = any("n" in operand.dims[1:] for operand in case.inputs.values())
     for size in SIZES if varies and not others else SIZES[-1:]:
         given = case.arrays(size)
-        result = model(*(burn.tensor(paired(array)) for array in given))
+        result = model(*(burn.tensor(as_pairs(array)) for array in given))
         several = result if isinstance(result, tuple) else (result,)
         compare(case, [np.asarray(x.numpy()) for x in several], case.results(given))

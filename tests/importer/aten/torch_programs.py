@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import SIZED, Case, Extent, Given
+from tests.importer.aten.case import SIZED, Case, Extent, InputSpec
 
 
 def tensor(array: Array) -> Any:
@@ -52,18 +52,18 @@ def called(case: Case) -> Callable[..., Any]:
 
     def run(*inputs: Any) -> Any:
         # PyTorch does not export all in-place changes of inputs.
-        pairs = zip(inputs, case.given, strict=True)
+        pairs = zip(inputs, case.inputs, strict=True)
         given = [x.clone() if name in case.changed else x for x, name in pairs]
-        left = iter(given[1:] if SIZED in case.given else given)
+        left = iter(given[1:] if SIZED in case.inputs else given)
         args = {key: filled(value, left, given) for key, value in case.args.items()}
         count = list(args).index("self") + 1 if "self" in args else 0
         result = op(*list(args.values())[:count], **dict(list(args.items())[count:]))
         several = tuple(result) if isinstance(result, tuple | list) else (result,)
         if case.changed:
-            names = list(case.given)
+            names = list(case.inputs)
             after = (given[names.index(name)] for name in case.changed)
             return *several, *after
-        return result[0] if case.first else result
+        return result[0] if case.is_first_only else result
 
     return run
 
@@ -72,7 +72,7 @@ def filled(value: Any, left: Any, given: Sequence[Any]) -> Any:
     """Return an argument with the input tensors of the case."""
     import torch
 
-    if isinstance(value, Given):
+    if isinstance(value, InputSpec):
         return next(left)
     if isinstance(value, Extent):
         return given[0].shape[value.axis]

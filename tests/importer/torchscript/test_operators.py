@@ -17,7 +17,7 @@ from burn_import.frontends.torchscript.operators.dtypes import scalar_number
 from burn_import.frontends.torchscript.operators.signatures import parameter_names
 from burn_ir import build
 from tests.importer.aten import families
-from tests.importer.aten.case import SIZES, Case, Extent, Given
+from tests.importer.aten.case import SIZES, Case, Extent, InputSpec
 from tests.importer.pytorch_files import KINDS
 from tests.importer.script_files import example, net
 
@@ -34,7 +34,7 @@ UNWRITTEN = {
 
 def text(value: Any, name: str, first: str) -> str:
     """Return an argument in the syntax of the code."""
-    if isinstance(value, Given):
+    if isinstance(value, InputSpec):
         return f"in_{name}"
     if isinstance(value, Extent):
         return f"torch.size(in_{first}, {value.axis})"
@@ -49,7 +49,7 @@ def text(value: Any, name: str, first: str) -> str:
 def call(case: Case) -> str:
     """Return the call, with positional arguments as far as they follow the schema."""
     family, name, _ = case.target.split(".")
-    first = next(iter(case.given), "")
+    first = next(iter(case.inputs), "")
     left = dict(case.args)
     results = []
     for key in parameter_names(case.target.removeprefix(f"{family}.")):
@@ -60,7 +60,7 @@ def call(case: Case) -> str:
     return f"torch.{name}({', '.join(results)})"
 
 
-def examples(given: Mapping[str, Given]) -> list[Any]:
+def examples(given: Mapping[str, InputSpec]) -> list[Any]:
     """Return the example inputs of a trace."""
     size = SIZES[-1]
     return [
@@ -79,9 +79,9 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 @pytest.mark.sampled(4)
 def test_a_call_finds_its_rule(case: Case, tmp_path: Path) -> None:
-    parameters = ",\n    ".join(f"in_{name}: Tensor" for name in case.given)
-    result = f"({call(case)})[0]" if case.first else call(case)
-    script = net(f"return {result}", *examples(case.given), parameters=parameters)
+    parameters = ",\n    ".join(f"in_{name}: Tensor" for name in case.inputs)
+    result = f"({call(case)})[0]" if case.is_first_only else call(case)
+    script = net(f"return {result}", *examples(case.inputs), parameters=parameters)
     graph = build(read(script.saved(tmp_path)))
     expected = case.results(case.arrays(SIZES[-1]))
     expected = expected[: len(expected) - len(case.changed)]

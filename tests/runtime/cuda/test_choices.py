@@ -16,7 +16,7 @@ from burn.backend.cuda.kernels.convolution import (
     depthwise,
     fused_convolution,
 )
-from burn.backend.cuda.kernels.products import few_rows, products
+from burn.backend.cuda.kernels.products import products, row_linear
 from tests.runtime.cuda.test_fusions import SHAPES, TOLERANCE, Depthwise
 from tests.runtime.onednn import normal
 from tests.runtime.plan.test_device_fusions import Block, Encoder, filled
@@ -114,7 +114,7 @@ def refuse_measuring(monkeypatch: pytest.MonkeyPatch) -> None:
     def quickest(*args: Any, **options: Any) -> Any:
         raise AssertionError("algorithms are measured")
 
-    for each in (cudnn_graphs, depthwise, fused_convolution, few_rows, products):
+    for each in (cudnn_graphs, depthwise, fused_convolution, row_linear, products):
         monkeypatch.setattr(each, "quickest", quickest)
 
 

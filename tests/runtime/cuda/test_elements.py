@@ -14,7 +14,7 @@ from burn.backend.cuda.kernels.elementwise.printing import (
 )
 from burn.backend.cuda.kernels.views import is_view
 from burn.ops.elements import Element, Operand, elements
-from burn.plan.passes.describing import element_of
+from burn.plan.passes.symbolic_execution import element_of
 from burn.primitive import primitives
 from tests.runtime.onnx_node import normal
 

@@ -11,7 +11,7 @@ from burn import Autodiff, nn, ops
 from burn.box import Buffer, Parameter
 from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan
-from burn.plan.passes.fusion.few_rows import ROWS
+from burn.plan.passes.fusion.row_products import ROWS
 from burn.plan.plan_ir import Step
 from tests.runtime.onednn import assert_close, normal
 from tests.runtime.plan.test_seam import OtherDevice, PlainCalls, net_on, stepping

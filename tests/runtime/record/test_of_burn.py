@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from burn.record import RecordError, record_bytes, record_of_bytes
-from burn.record.burns import DTYPES, id_text
+from burn.record.burn_formats import DTYPES, id_text
 from tests.pace import within
 
 #: What the library msgpack makes of Burn's structure: I8 0, 1, 2 and F16 1.

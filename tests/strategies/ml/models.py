@@ -34,7 +34,7 @@ def sized(attrs: dict[str, Any], x: Array, **more: Any) -> Example:
 
 
 def listed(draw: Draw, count: int) -> tuple[float, ...]:
-    """Numbers as an attribute holds them."""
+    """Numbers as the value of an attribute."""
     return tuple(float(v) for v in floats(draw, (count,)))
 
 

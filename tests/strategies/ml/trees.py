@@ -34,7 +34,7 @@ def samples(draw: Draw, dtypes: list[str]) -> Array:
 
 
 def listed(trees: list[Any], leaf: Any) -> tuple[dict[str, Any], list[Any]]:
-    """The nodes of ``trees`` as the older operators list them, and the leaves' entries.
+    """The nodes of ``trees`` as the older operators list them, and those of leaves.
 
     ``leaf()`` makes the (target, weight) pairs of one leaf.
     """
@@ -90,7 +90,7 @@ def entries_as(prefix: str, entries: list[Any]) -> dict[str, Any]:
 
 
 def finished(version: int, attrs: dict[str, Any], x: Array, outputs: int) -> Example:
-    """The example; version 5 is given up, but means what version 3 does."""
+    """The example; version 5 is deprecated, with the meaning of version 3."""
     if x.dtype == np.float64:
         attrs = as_tensors(attrs, np.float64)
     newer = (3, attrs) if version == 5 else None

@@ -46,7 +46,7 @@ def mask_shape(
 
 
 def packed(x: Array) -> Array:
-    """Heads, from an axis of their own, put among the features."""
+    """The array with its axis of heads merged into the features."""
     return np.ascontiguousarray(np.moveaxis(x, 1, 2)).reshape(*x.shape[::2][:2], -1)
 
 
@@ -67,7 +67,7 @@ class Sizes:
 def operands(
     draw: Draw, n: Sizes, dtype: Any, *, cached: str
 ) -> tuple[list[Array | None], Names]:
-    """The operands, with heads apart, and what their axes are called."""
+    """The operands with an axis of heads, and the names of their axes."""
     inputs: list[Array | None] = [
         floats(draw, (n.batch, n.heads, n.rows, n.size), dtype),
         floats(draw, (n.batch, n.groups, n.columns, n.size), dtype),
@@ -100,7 +100,7 @@ def operands(
 
 
 def heads_inside(inputs: list[Array | None], names: Names) -> None:
-    """Put the heads of queries, keys and values among the features."""
+    """Merge the heads of queries, keys and values into the features."""
     for i in range(3):
         x = inputs[i]
         assert x is not None
@@ -191,7 +191,7 @@ def scatter(draw: Draw, version: int) -> Example:
 
 
 def modifier(draw: Draw, dtype: Any, shape: tuple[int, ...]) -> RawGraph:
-    """A body that squeezes what it is given."""
+    """A body that squeezes its input."""
     factor = np.array(draw(st.sampled_from([3.0, 0.5])), dtype)
     nodes = (
         RawNode("Mul", "", {}, ("x", "factor"), ("wide",)),

@@ -10,7 +10,7 @@ import pytest
 
 import burn
 from burn import Tensor, nn, ops
-from burn.record import burns, read_record, record_bytes
+from burn.record import burn_formats, read_record, record_bytes
 from burn.store import Store
 
 FILES = [
@@ -76,7 +76,7 @@ def test_a_pack_of_burn_is_written_as_it_was(
     ids = iter(_ids(whole))
     record = read_record(path)
     by_name = {name: next(ids) for name in sorted(record)}
-    monkeypatch.setattr(burns, "id_of", by_name.__getitem__)
+    monkeypatch.setattr(burn_formats, "id_of", by_name.__getitem__)
     assert record_bytes("bpk", record.items()) == whole
 
 

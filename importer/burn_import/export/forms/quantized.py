@@ -100,11 +100,13 @@ def fake_quantize(
         # fails at the second of one name.
         zeros = w.constant(zeros.constant, "zero_point")
     attrs = {} if axis < 0 else {"axis": axis}
-    kept = w.node("QuantizeLinear", x, steps, zeros, dtype=dtype, **attrs)
+    quantized = w.node("QuantizeLinear", x, steps, zeros, dtype=dtype, **attrs)
     limits = dtypes.integer_limits(dtype)
     if (low, high) != (limits.min, limits.max):
-        kept = w.node("Clip", kept, w.scalar(low, dtype), w.scalar(high, dtype))
-    return w.node("DequantizeLinear", kept, steps, zeros, dtype=x.dtype, **attrs)
+        quantized = w.node(
+            "Clip", quantized, w.scalar(low, dtype), w.scalar(high, dtype)
+        )
+    return w.node("DequantizeLinear", quantized, steps, zeros, dtype=x.dtype, **attrs)
 
 
 def _rounded(
@@ -113,8 +115,8 @@ def _rounded(
     """Return the values of quantized integers, computed in the dtype of ``x``."""
     number = w.node("Add", w.node("Round", w.node("Div", x, step)), zero)
     bounds = w.scalar(low, x.dtype), w.scalar(high, x.dtype)
-    kept = w.node("Clip", number, *bounds)
-    return w.node("Mul", w.node("Sub", kept, zero), step)
+    clipped = w.node("Clip", number, *bounds)
+    return w.node("Mul", w.node("Sub", clipped, zero), step)
 
 
 def _integer_type(w: GraphWriter, low: int, high: int) -> DType | None:

@@ -95,8 +95,8 @@ def config_of(path: Path, hints: Hints) -> Config:
 def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
     """Return the model whose weights are in a file, or the weights alone.
 
-    Weights that do not determine a model are returned with notes that say what is
-    missing or unknown.
+    Weights that do not determine a model are returned with notes about missing or
+    unknown parts.
 
     Raises:
         UnreadableFile: a file is damaged or of another format.

@@ -59,7 +59,7 @@ def _excludes_nothing(mask: str, flow: Dataflow) -> bool:
 
 
 def _with_narrow_condition(node: Node, conditions: Conditions) -> Node:
-    """Return a choice of two numbers that is only added to what is as wide."""
+    """Narrow the condition of a ``Where`` of two numbers, if only additions read it."""
     flow, graph = conditions.flow, conditions.flow.graph
     condition, *numbers = node.inputs
     stored = [flow.stored(name) for name in numbers]

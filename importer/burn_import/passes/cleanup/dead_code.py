@@ -84,12 +84,14 @@ def _without_captures(node: Node) -> Node:
     captured = tuple(name for name in node.inputs[-count:] if name in read)
     if len(captured) == count:
         return node
-    kept = tuple(name for name in captured if name is not None)
+    read_names = tuple(name for name in captured if name is not None)
     closed = {
-        name: replace(body, inputs=(*body.inputs[: len(body.inputs) - count], *kept))
+        name: replace(
+            body, inputs=(*body.inputs[: len(body.inputs) - count], *read_names)
+        )
         for name, body in bodies.items()
     }
     op = node.op.with_attrs(**closed)
     return replace(
-        node, op=op, inputs=(*node.inputs[: len(node.inputs) - count], *kept)
+        node, op=op, inputs=(*node.inputs[: len(node.inputs) - count], *read_names)
     )

@@ -37,7 +37,7 @@ TRIVIAL = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "Redu
 
 
 def reductions(graph: Graph) -> Graph:
-    """Return ``graph`` without kept axes of reductions that are removed later.
+    """Return ``graph`` with reductions that drop axes instead of a later removal.
 
     Axes that are inserted only to be reduced are removed too. Global pooling followed
     by flattening becomes a mean, as does a sum divided by its number of elements. If

@@ -61,7 +61,7 @@ class Box(Tensor):
         """Hold ``value`` from now on.
 
         Raises:
-            ValueError: the shape or dtype differs from what is held.
+            ValueError: the shape or dtype differs from that of the present value.
         """
         if value.shape != self.shape or value.dtype != self.dtype:
             raise ValueError(

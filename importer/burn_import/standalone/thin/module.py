@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from burn.dtypes import name_of
-from burn.nn.written import missing_record, record_of
+from burn.nn.record_checks import missing_record, record_of
 from burn.record.dtypes import recorded
 from burn.record.errors import RecordError
 from burn_import.standalone.thin.backend import Backend

@@ -18,7 +18,7 @@ class Cpu(ArrayBackend):
     load_compiler: Callable[[], object]
     #: Limits the threads of the engine, as :meth:`limited_threads` does.
     thread_limiter: Callable[[int], AbstractContextManager[None]]
-    #: Creates what computes calls that are made once.
+    #: Creates the backend of calls that are made once.
     one_time_caller: Callable[[], ArrayBackend]
     _only: "Cpu | None" = None
 

@@ -1,7 +1,7 @@
 """Activations of exponentials and logarithms."""
 
 from burn import ops
-from burn.nn.described import DescribedModule
+from burn.nn.described_module import DescribedModule
 from burn.tensor import Tensor
 
 

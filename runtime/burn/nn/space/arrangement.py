@@ -1,7 +1,7 @@
 """Layers that move elements without computing."""
 
 from burn import ops
-from burn.nn.described import DescribedModule
+from burn.nn.described_module import DescribedModule
 from burn.ops.window import Extents, Padding
 from burn.tensor import Tensor
 

@@ -1,7 +1,7 @@
 """Padding layers. Widths start at the last axis, as PyTorch's: left, right, top, ..."""
 
 from burn import ops
-from burn.nn.described import DescribedModule
+from burn.nn.described_module import DescribedModule
 from burn.tensor import Tensor
 
 #: One width for all sides, or two for each axis, those of the last axis first.

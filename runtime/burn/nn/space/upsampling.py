@@ -3,7 +3,7 @@
 from typing import Any, Literal
 
 from burn import ops
-from burn.nn.described import DescribedModule
+from burn.nn.described_module import DescribedModule
 from burn.tensor import Tensor
 
 Factors = float | tuple[float, ...]

@@ -163,8 +163,8 @@ class MultiheadAttention(Module):
     def _projected(
         self, query: Tensor | None, key: Tensor | None, value: Tensor | None
     ) -> tuple[Any, ...]:
-        """Return queries, keys and values of all heads together; None of what is
-        None.
+        """Return queries, keys and values of all heads together; None for operands that
+        are None.
         """
         bias = self.in_proj_bias
         parts: tuple[Tensor | None, ...] = (None, None, None)
@@ -223,7 +223,7 @@ def _keys(
     hidden: Tensor | None,
     is_causal: bool,
 ) -> CachedKeys:
-    """Return what queries attend to: the keys of a call, behind those of a cache."""
+    """Return keys and values of the attention: those of a call after a cache's."""
     if cache is not None:
         if is_causal and not cache.grows:
             raise ValueError("expected is_causal=False for a cache that does not grow")

@@ -17,7 +17,7 @@ from burn.tensor import Tensor, from_numpy
 
 
 class CachedKeys(NamedTuple):
-    """What queries attend to: keys and values [batch, heads, columns, size].
+    """Keys and values of an attention layer: [batch, heads, columns, size].
 
     ``hidden`` is the padding of columns, bool [batch, columns]. With a cache that grows
     the first ``past`` columns are those of the cache, of which ``length`` are written,
@@ -141,8 +141,8 @@ class KeyValueCache(Module):
                     "expected None for key, value and key_padding_mask: the cache is "
                     "of a known sequence, and has them"
                 )
-            kept = None if self.hidden is None else self.hidden.value
-            return CachedKeys(self.key.value, self.value.value, kept)
+            mask = None if self.hidden is None else self.hidden.value
+            return CachedKeys(self.key.value, self.value.value, mask)
         if key is None or value is None:
             raise ValueError("expected a key and a value for a cache that grows")
         if hidden is not None and self.hidden is None:
@@ -153,11 +153,11 @@ class KeyValueCache(Module):
         length = self.length.value
         keys = self._append(self.key, key, past, length)
         values = self._append(self.value, value, past, length)
-        kept = None
+        mask = None
         if self.hidden is not None:
-            kept = self._append(self.hidden, hidden, past, length, axis=1)
+            mask = self._append(self.hidden, hidden, past, length, axis=1)
         self.length.set(length + key.shape[2])
-        return CachedKeys(keys, values, kept, past, length, self.capacity)
+        return CachedKeys(keys, values, mask, past, length, self.capacity)
 
     def _append(
         self, box: Buffer, new: Any, past: int, length: Tensor, axis: int = 2

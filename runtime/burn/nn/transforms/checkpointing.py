@@ -26,7 +26,7 @@ M = TypeVar("M", bound=Module)
 def checkpoint(model: M, pattern: str) -> M:
     """Turn on activation checkpointing for modules, in place, and return ``model``.
 
-    A training step keeps what such a module is called with, and computes the values
+    A training step stores the arguments of such a module, and computes the values
     inside again in the backward pass (see :func:`checkpointed`). Keys of weights and
     results do not change. Use it on the blocks of a deep network::
 
@@ -57,13 +57,13 @@ class _Checkpointed(Mixin):
 def checkpointed(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function with the results of ``function``, computed again by backward.
 
-    Its arguments are kept and the values inside are not, as with
+    Its arguments are stored and the values inside are not, as with
     ``torch.utils.checkpoint``: less memory, for the time of another forward pass.
     Results have the same bits, and so have gradients, but for the order of sums where a
     tensor is used more than once. Random layers draw the same numbers again, and
     running statistics move once. ``function`` takes and returns tensors, and lists,
     tuples and dicts of them. On nested ``Autodiff`` backends the values for the
-    gradients of the inner ones are kept.
+    gradients of the inner ones are stored.
 
     Raises:
         RuntimeError: in the backward pass, if the function returns tensors of other

@@ -60,7 +60,8 @@ def lora(model: M, *patterns: str, rank: int = 8, alpha: float | None = None) ->
 
     Without a pattern every linear layer gets one. The first call freezes all parameters
     of the model, unless some are frozen already: then those that are not stay trained,
-    but for the adapted layers. Another call adds adapters and leaves what is trained.
+    but for the adapted layers. Another call adds adapters and does not change
+    which other parameters are trained.
     ``lora_A`` and ``lora_B`` are new keys of the layer. Results are unchanged until
     they are trained. Their product is multiplied by ``alpha / rank``; ``alpha`` is
     ``rank`` by default.

@@ -19,9 +19,9 @@ from burn.plan.passes.fusion.layers import (
     fuse_biases,
     unflatten_layers,
 )
+from burn.plan.passes.fusion.leading_norms import fold_leading_norms
 from burn.plan.passes.fusion.merging import merge_layers
 from burn.plan.passes.fusion.norms import fold_norms
-from burn.plan.passes.fusion.norms_ahead import fold_leading_norms
 from burn.plan.passes.fusion.pairs import fuse_pairs
 from burn.plan.passes.fusion.pooled_grads import mask_pooled_gradients
 from burn.plan.passes.fusion.positions import lower_full_convolutions
@@ -31,8 +31,8 @@ from burn.plan.passes.fusion.sums import lower_broadcast_sums
 from burn.plan.passes.graph import FLOAT32, Graph, Inputs, Pass
 from burn.plan.passes.layout.channels import permute_flattened_weights
 from burn.plan.passes.layout.transposed import transpose_factors
-from burn.plan.passes.places import with_unique_slots
 from burn.plan.passes.slices.slicing import hoist_slices
+from burn.plan.passes.unique_slots import with_unique_slots
 from burn.plan.passes.updates import sink_updates
 from burn.plan.plan_ir import Segment, find_drops
 

@@ -77,7 +77,7 @@ class Connection:
         return [line.decode(errors="replace").rstrip("\r") for line in lines]
 
     def interrupt(self) -> None:
-        """Send what Ctrl-C would without a dashboard."""
+        """Send the signal of Ctrl-C."""
         if self.is_parent_alive:
             os.kill(self._parent, signal.SIGINT)
 
@@ -93,13 +93,13 @@ class MetricPlot(PlotextPlot):
         self.plt.title(title)
         self.plt.xlabel(axis)
         for split, points in series.items():
-            kept = thin_series(points, POINTS)
-            if kept:
-                x, y = ([point[i] for point in kept] for i in (0, 1))
+            thinned = thin_series(points, POINTS)
+            if thinned:
+                x, y = ([point[i] for point in thinned] for i in (0, 1))
                 color = COLORS.get(split, "green")
                 # A line of one point is invisible.
-                kind = self.plt.plot if len(kept) > 1 else self.plt.scatter
-                marker = "braille" if len(kept) > 1 else "dot"
+                kind = self.plt.plot if len(thinned) > 1 else self.plt.scatter
+                marker = "braille" if len(thinned) > 1 else "dot"
                 kind(x, y, label=split, color=color, marker=marker)
         self.refresh()
 
@@ -154,7 +154,7 @@ class DashboardApp(App[None]):
         self.call_after_refresh(self.update_screen)
 
     async def update_screen(self) -> None:
-        """Apply the events that have come, and draw what they changed."""
+        """Apply the events that have arrived, and draw the changes."""
         if not self.connection.has_terminal:
             os._exit(0)  # nothing is left to restore
         lines, output = self.connection.receive_events(), self.connection.read_output()
@@ -254,7 +254,7 @@ def main(events: int, output: int, parent: int) -> None:
 
     Args:
         events: the descriptor of the socket with events.
-        output: that of the file with what training prints.
+        output: the descriptor of the file with the output of training.
         parent: the number of the process.
     """
     os.nice(10)  # on a busy machine the steps come first

@@ -22,9 +22,9 @@ _LINES = "printing a line for each epoch"
 class Dashboard(LineLogger):
     """Shows plots of all metrics, progress and messages on the whole terminal.
 
-    ``q`` and Ctrl-C do what Ctrl-C does without it: training ends after the batch, and
+    ``q`` and Ctrl-C have the effect of Ctrl-C: training ends after the batch, and
     at once if they are pressed again.
-    What the program prints meanwhile appears among the messages, and on the ordinary
+    Output of the program appears among the messages, and on the ordinary
     screen when the dashboard closes, with the summary.
 
     Where standard input and output are no terminal a line is printed for each epoch.

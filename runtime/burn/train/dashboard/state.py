@@ -1,4 +1,4 @@
-"""What a dashboard shows, from the events of a run."""
+"""The content of a dashboard, from the events of a run."""
 
 from __future__ import annotations
 

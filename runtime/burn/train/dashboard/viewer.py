@@ -33,10 +33,10 @@ START = (
 
 
 class Viewer:
-    """Starts the process; :meth:`close` restores the terminal and what was printed.
+    """Starts the process; :meth:`close` restores the terminal and prints the output.
 
     Standard output and error, where they are the terminal, go to a file meanwhile, also
-    what libraries write to them.
+    the output of libraries.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Viewer:
             self.is_gone = True
 
     def close(self) -> None:
-        """End the process, restore the terminal and print what was printed meanwhile.
+        """End the process, restore the terminal and print the output of the meantime.
 
         A process that does not end is killed.
         """

@@ -14,11 +14,11 @@ from tests.importer.aten.case import (
     c64,
     c128,
     case,
-    changing,
     dtype_of,
     f32,
     f64,
     i64,
+    with_changed,
 )
 from tests.importer.aten.inputs import F32
 
@@ -337,11 +337,11 @@ VIEWS: tuple[Case, ...] = (
         size=[3, 2],
         dtype=COMPLEX,
     ),
-    changing(
+    with_changed(
         "self",
         case("copy_.default", assigned, label="complex", self=X, src=c64(3, 1)),
     ),
-    changing(
+    with_changed(
         "self",
         case(
             "mul_.Tensor",

@@ -8,28 +8,36 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, Given, case, f32, f64, first, floats
+from tests.importer.aten.case import (
+    Case,
+    InputSpec,
+    case,
+    f32,
+    f64,
+    first_result,
+    floats,
+)
 
 LOOSE, HALF = 1e-3, 2e-2
 
 
-def square(dtype: str = "float32", size: int = 3) -> Given:
+def square(dtype: str = "float32", size: int = 3) -> InputSpec:
     """Return well-conditioned matrices, ``n`` of them."""
 
     def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return rng.uniform(-1, 1, shape) + 3 * np.eye(shape[-1])
 
-    return Given(dtype, ("n", size, size), draw)
+    return InputSpec(dtype, ("n", size, size), draw)
 
 
-def positive(dtype: str = "float32") -> Given:
+def positive(dtype: str = "float32") -> InputSpec:
     """Return symmetric positive definite matrices."""
 
     def draw(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
         x = rng.uniform(-1, 1, shape)
         return np.asarray(x @ x.mT + np.diag(np.arange(1.0, shape[-1] + 1)))
 
-    return Given(dtype, ("n", 3, 3), draw)
+    return InputSpec(dtype, ("n", 3, 3), draw)
 
 
 def solved(a: Array, b: Array) -> Array:
@@ -72,7 +80,7 @@ def batched(x: Array, w: Array) -> Array:
     return np.asarray((x.astype(np.float32) @ w.astype(np.float32)).astype(x.dtype))
 
 
-def halves(*dims: int) -> Given:
+def halves(*dims: int) -> InputSpec:
     """Return a tensor of bfloat16, the only dtype of grouped products in exports."""
     return floats("bfloat16", dims, -1, 1)
 
@@ -81,7 +89,7 @@ def values(x: Array) -> Array:
     return np.asarray(np.linalg.svd(x, compute_uv=False))
 
 
-ENDS = Given("int32", (3,), lambda rng, shape: np.array([2, 2, 6]))
+ENDS = InputSpec("int32", (3,), lambda rng, shape: np.array([2, 2, 6]))
 TALL, VECTORS = f32("n", 5, 3), f32("n", 3)
 
 
@@ -123,7 +131,7 @@ CASES: tuple[Case, ...] = (
     ),
     replace(
         loose("linalg_cholesky_ex.default", np.linalg.cholesky, self=positive()),
-        first=True,
+        is_first_only=True,
     ),
     loose(
         "cholesky_solve.default",
@@ -137,10 +145,10 @@ CASES: tuple[Case, ...] = (
         self=replace(square(), dims=(3, 3)),
         upper=True,
     ),
-    first(
+    first_result(
         "linalg_eigh.default", np.linalg.eigvalsh, self=positive("float64"), UPLO="U"
     ),
-    first(
+    first_result(
         "_linalg_eigh.default",
         np.linalg.eigvalsh,
         tolerance=LOOSE,
@@ -197,7 +205,7 @@ CASES: tuple[Case, ...] = (
         )
         for upper in (True, False)
     ),
-    first(
+    first_result(
         "triangular_solve.default",
         lambda b, a: solved(np.triu(a).mT, b),
         tolerance=LOOSE,

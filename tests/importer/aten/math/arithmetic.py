@@ -14,14 +14,14 @@ from tests.importer.aten.case import (
     f16,
     f32,
     f64,
+    fixed,
     i32,
     i64,
-    of,
 )
 from tests.importer.aten.inputs import F32, POSITIVE, WHOLE, X, single
 
 y, small = f32(3, 1), i32(4)
-BY, BELOW = of("float32", [[1.5], [-0.7], [2.0]]), of("int64", [[3], [-2], [4]])
+BY, BELOW = fixed("float32", [[1.5], [-0.7], [2.0]]), fixed("int64", [[3], [-2], [4]])
 
 
 def rounded(mode: str, f: Callable[..., Any]) -> list[Case]:

@@ -9,9 +9,9 @@ from tests.importer.aten.case import (
     bools,
     case,
     f32,
+    fixed,
     i32,
     i64,
-    of,
 )
 from tests.importer.aten.inputs import F32, POSITIVE, SPECIAL, WHOLE, X, single
 
@@ -30,23 +30,23 @@ CASES: tuple[Case, ...] = (
         "atan2.default",
         np.arctan2,
         label="axes",
-        self=of("float32", [0.0, 0.0, 2.0, -2.0, 0.0, 1.0, -1.0]),
-        other=of("float32", [1.0, -1.0, 0.0, 0.0, 0.0, -3.0, -3.0]),
+        self=fixed("float32", [0.0, 0.0, 2.0, -2.0, 0.0, 1.0, -1.0]),
+        other=fixed("float32", [1.0, -1.0, 0.0, 0.0, 0.0, -3.0, -3.0]),
     ),
     case("arctan2.default", np.arctan2, self=X, other=y),
     case(
         "logaddexp.default",
         np.logaddexp,
         label="infinite",
-        self=of("float32", [-np.inf, -np.inf, np.inf, np.inf, 1.0]),
-        other=of("float32", [-np.inf, 2.0, np.inf, -np.inf, 1.0]),
+        self=fixed("float32", [-np.inf, -np.inf, np.inf, np.inf, 1.0]),
+        other=fixed("float32", [-np.inf, 2.0, np.inf, -np.inf, 1.0]),
     ),
     case(
         "xlogy.Tensor",
         lambda x, y: np.array([0, 0, 0, -np.inf, np.nan, 0, np.nan], np.float32),
         label="edges",
-        self=of("float32", [0.0, 0.0, 0.0, 1.0, 0.0, 3.0, 1.0]),
-        other=of("float32", [0.0, -1.0, np.inf, 0.0, np.nan, 1.0, -1.0]),
+        self=fixed("float32", [0.0, 0.0, 0.0, 1.0, 0.0, 3.0, 1.0]),
+        other=fixed("float32", [0.0, -1.0, np.inf, 0.0, np.nan, 1.0, -1.0]),
     ),
     case("pow.Tensor_Tensor", np.power, self=POSITIVE, exponent=y),
     case(
@@ -220,8 +220,8 @@ CASES: tuple[Case, ...] = (
     case(
         "xlogy.Tensor",
         lambda x, y: np.where(x == 0, F32(0), x * np.log(np.maximum(y, 0.1))),
-        self=of("float32", [[[0.0, 2.0], [1.5, -1.0]]]),
-        other=of("float32", [[[0.0, 2.0], [1.5, 1.0]]]),
+        self=fixed("float32", [[[0.0, 2.0], [1.5, -1.0]]]),
+        other=fixed("float32", [[[0.0, 2.0], [1.5, 1.0]]]),
     ),
     case("logaddexp.default", np.logaddexp, self=X, other=y),
     case("logaddexp2.default", np.logaddexp2, self=X, other=y),
@@ -231,7 +231,7 @@ CASES: tuple[Case, ...] = (
     case(
         "heaviside.default",
         np.heaviside,
-        self=of("float32", [[[-1.0, 0.0, 2.0]]]),
+        self=fixed("float32", [[[-1.0, 0.0, 2.0]]]),
         values=f32(3),
     ),
     case(

@@ -7,11 +7,20 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, changing, f32, f64, first, i64, of
+from tests.importer.aten.case import (
+    Case,
+    case,
+    f32,
+    f64,
+    first_result,
+    fixed,
+    i64,
+    with_changed,
+)
 from tests.importer.aten.inputs import F32
 
 X = i64("n", 7, 3, low=-2, high=3)
-LEVELS = of(
+LEVELS = fixed(
     "float32", [[0.1, 0.6, 2.0, -1.0], [3.9, 4.0, 2.7, 9.0], [0.0, 1.3, 1.9, 3.3]]
 )
 
@@ -96,8 +105,8 @@ def heavy(rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
 
 MATRIX = type(f32())("float32", ("n", 3, 3), heavy)
 
-LABELS = of("int64", [[3, 0, -1, 1], [-1, 2, 0, 1], [2, 1, 0, 3]])
-HOLES = of(
+LABELS = fixed("int64", [[3, 0, -1, 1], [-1, 2, 0, 1], [2, 1, 0, 3]])
+HOLES = fixed(
     "float32",
     [[[1.5, np.nan, -2.0, 4.0], [np.nan, np.nan, 3.0, 0.5], [2.0, 1.0, 7.0, np.nan]]],
 )
@@ -114,13 +123,13 @@ CASES: tuple[Case, ...] = (
         )
         for reduction, end in ((0, np.array), (1, np.mean), (2, np.sum))
     ),
-    first(
+    first_result(
         "nanmedian.dim",
         lambda x: np.nanpercentile(x, 50, 2, method="lower").astype(F32),
         self=HOLES,
         dim=-1,
     ),
-    first(
+    first_result(
         "nanmedian.dim",
         lambda x: np.nanpercentile(x, 50, 1, method="lower", keepdims=True).astype(F32),
         label="kept",
@@ -195,7 +204,7 @@ CASES: tuple[Case, ...] = (
         for reduction, end in ((0, np.array), (2, np.sum))
     ),
     *(
-        changing(
+        with_changed(
             "self",
             case(
                 "embedding_renorm_.default",

@@ -11,9 +11,9 @@ from tests.importer.aten.case import (
     Case,
     bools,
     case,
+    fixed,
     i32,
     i64,
-    of,
 )
 from tests.importer.aten.inputs import SPECIAL, WHOLE, X, after
 
@@ -38,7 +38,7 @@ BITS: tuple[tuple[str, Callable[..., Any]], ...] = (
 
 SMALL = i64("n", 3, 4, low=0, high=2)
 BINARY = i64("n", 3, 4, low=0, high=1)
-STEPS = of("float32", [[0.5], [1.0], [2.0]])
+STEPS = fixed("float32", [[0.5], [1.0], [2.0]])
 MASK = bools("n", 3, 4)
 COLUMN = bools(3, 1)
 SHIFT = i64(3, 1, low=0, high=3)

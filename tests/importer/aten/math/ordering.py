@@ -12,9 +12,9 @@ from tests.importer.aten.case import (
     bools,
     case,
     distinct,
+    fixed,
     i32,
     i64,
-    of,
 )
 from tests.importer.aten.inputs import WHOLE, X
 
@@ -60,8 +60,8 @@ def median_of_first(x: Any) -> Any:
     return ranked((len(x) - 1) // 2, 0)(x)
 
 
-SORTED = of("float32", [[-1.0, 0.5, 1.0, 2.0]])
-COUNTS = of("int64", [[3, 1, 3], [2, 1, 2]])
+SORTED = fixed("float32", [[-1.0, 0.5, 1.0, 2.0]])
+COUNTS = fixed("int64", [[3, 1, 3], [2, 1, 2]])
 
 
 def counted(x: Any) -> Any:
@@ -192,7 +192,7 @@ CASES: tuple[Case, ...] = (
         "logcumsumexp.default",
         np.logaddexp.accumulate,
         label="wide",
-        self=of("float32", [-np.inf, -200.0, -201.0, 0.0, 90.0, -np.inf, 95.0]),
+        self=fixed("float32", [-np.inf, -200.0, -201.0, 0.0, 90.0, -np.inf, 95.0]),
         dim=0,
     ),
     case("diff.default", lambda x: np.diff(x, 2, 2), self=X, n=2),
@@ -209,28 +209,28 @@ CASES: tuple[Case, ...] = (
         "searchsorted.Tensor",
         lambda s, x: (s[:, None] < x[..., None]).sum(-1),
         sorted_sequence=SORTED,
-        self=of("float32", [[0.5, 3.0, -2.0]]),
+        self=fixed("float32", [[0.5, 3.0, -2.0]]),
     ),
     case(
         "searchsorted.Tensor",
         lambda s, x: (s[:, None] <= x[..., None]).sum(-1, dtype=np.int32),
         label="right",
         sorted_sequence=SORTED,
-        self=of("float32", [[0.5, 3.0, -2.0]]),
+        self=fixed("float32", [[0.5, 3.0, -2.0]]),
         out_int32=True,
         right=True,
     ),
     case(
         "searchsorted.Scalar",
         lambda s: np.searchsorted(s, 0.5),
-        sorted_sequence=of("float32", [-1.0, 0.5, 0.5, 1.5]),
+        sorted_sequence=fixed("float32", [-1.0, 0.5, 0.5, 1.5]),
         self=0.5,
     ),
     case(
         "searchsorted.Scalar",
         lambda s: np.searchsorted(s, 2, "right"),
         label="right",
-        sorted_sequence=of("int64", [-1, 2, 2, 5]),
+        sorted_sequence=fixed("int64", [-1, 2, 2, 5]),
         self=2,
         right=True,
     ),
@@ -238,14 +238,14 @@ CASES: tuple[Case, ...] = (
         "searchsorted.Tensor",
         np.searchsorted,
         label="of rank 0",
-        sorted_sequence=of("float32", [-1.0, 0.5, 1.5]),
-        self=of("float32", 0.7),
+        sorted_sequence=fixed("float32", [-1.0, 0.5, 1.5]),
+        self=fixed("float32", 0.7),
     ),
     case(
         "bucketize.Scalar",
         lambda b: np.searchsorted(b, 0.7),
         self=0.7,
-        boundaries=of("float32", [-1.0, 0.5, 1.5]),
+        boundaries=fixed("float32", [-1.0, 0.5, 1.5]),
     ),
     case(
         "isin.Scalar_Tensor",
@@ -258,21 +258,21 @@ CASES: tuple[Case, ...] = (
         lambda y: ~np.isin(2.5, y),
         label="invert",
         element=2.5,
-        test_elements=of("float32", [1.0, 2.5, 3.0]),
+        test_elements=fixed("float32", [1.0, 2.5, 3.0]),
         invert=True,
     ),
     case(
         "bucketize.Tensor",
         lambda x, b: np.searchsorted(b, x),
         self=X,
-        boundaries=of("float32", [-1.0, 0.5, 1.5]),
+        boundaries=fixed("float32", [-1.0, 0.5, 1.5]),
     ),
     case(
         "bucketize.Tensor",
         lambda x, b: np.searchsorted(b, x, "right"),
         label="right",
         self=WHOLE,
-        boundaries=of("int64", [-1, 2, 5]),
+        boundaries=fixed("int64", [-1, 2, 5]),
         right=True,
     ),
     case("isin.Tensor_Tensor", np.isin, elements=WHOLE, test_elements=i64(2, 3)),
@@ -298,7 +298,7 @@ CASES: tuple[Case, ...] = (
             quantiles(**options),
             label=label,
             self=X,
-            q=of("float32", [0.1, 0.75]),
+            q=fixed("float32", [0.1, 0.75]),
             **options,
         )
         for label, options in QUANTILES.items()

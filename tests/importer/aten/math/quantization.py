@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, f32, of
+from tests.importer.aten.case import Case, case, f32, fixed
 from tests.importer.aten.inputs import F32
 
 LOW, HIGH = -6, 9
 LIMITS: dict[str, Any] = {"quant_min": LOW, "quant_max": HIGH}
 X = f32("n", 3, 4, low=-3, high=3)
-SCALES, SHIFTS = of("float32", [0.25, 0.5, 0.125]), of("int32", [0, 2, -3])
+SCALES, SHIFTS = fixed("float32", [0.25, 0.5, 0.125]), fixed("int32", [0, 2, -3])
 
 
 def rounded(x: Array, scale: Any, shift: Any) -> Array:
@@ -38,8 +38,8 @@ CASES: tuple[Case, ...] = (
         "fake_quantize_per_tensor_affine.tensor_qparams",
         lambda x, s, z: rounded(x, s, z.astype(F32)),
         self=X,
-        scale=of("float32", [0.25]),
-        zero_point=of("int32", [1]),
+        scale=fixed("float32", [0.25]),
+        zero_point=fixed("int32", [1]),
         **LIMITS,
     ),
     case(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.importer.aten.case import Case, bools, case, distinct, f32, i32, i64, of
+from tests.importer.aten.case import Case, bools, case, distinct, f32, fixed, i32, i64
 from tests.importer.aten.inputs import SPECIAL, WHOLE, X
 
 UNIQUE = distinct("n", 3, 4)
@@ -189,7 +189,7 @@ CASES: tuple[Case, ...] = (
         self=i64("n", 3, 4, low=0, high=2),
         dim=[1],
     ),
-    case("nansum.default", np.nansum, self=of("float32", [1.5, np.nan, 2])),
+    case("nansum.default", np.nansum, self=fixed("float32", [1.5, np.nan, 2])),
     case("nanmean.default", lambda x: np.nanmean(x, axis=2), self=SPECIAL, dim=[-1]),
     *(
         case(

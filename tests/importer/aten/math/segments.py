@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, f32, of
+from tests.importer.aten.case import Case, case, f32, fixed
 from tests.importer.aten.inputs import F32
 
 Y = f32("n", 4, 3)
-POSITIONS = of("float32", [0.5, 1.0, 3.0, 3.5])
-LENGTHS = of("int64", [2, 0, 3, 1])
-OFFSETS = of("int32", [0, 2, 2, 5, 6])
+POSITIONS = fixed("float32", [0.5, 1.0, 3.0, 3.5])
+LENGTHS = fixed("int64", [2, 0, 3, 1])
+OFFSETS = fixed("int32", [0, 2, 2, 5, 6])
 ROWS = f32(6, 2)
 EMPTY = {"sum": 0.0, "mean": np.nan, "max": -np.inf, "min": np.inf, "prod": 1.0}
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from tests.importer.aten.case import Case, case, f32, i64, of
+from tests.importer.aten.case import Case, case, f32, fixed, i64
 from tests.importer.aten.inputs import F32, WHOLE, X, single
 
-HOLES = of(
+HOLES = fixed(
     "float32",
     [[1.5, np.nan, -2.0, 4.0], [np.nan, 6.0, 3.0, 0.5], [2.0, 1.0, 7.0, np.nan]],
 )
-FRACTIONS = of("float32", [0.1, 0.75])
+FRACTIONS = fixed("float32", [0.1, 0.75])
 ROWS = f32(3, "n")
-WEIGHTS = of("float32", [0.5, 2.0, 1.0, 0.25])
-COUNTS = of("int64", [1, 3, 2, 1])
-ZEROS = of("float32", [[0.0, -0.0, 2.0, -3.0]])
+WEIGHTS = fixed("float32", [0.5, 2.0, 1.0, 0.25])
+COUNTS = fixed("int64", [1, 3, 2, 1])
+ZEROS = fixed("float32", [[0.0, -0.0, 2.0, -3.0]])
 
 
 def quantiles(
@@ -152,9 +152,11 @@ CASES: tuple[Case, ...] = (
         target=f32(3, 4),
     ),
     case("rad2deg.default", single(np.rad2deg), label="whole", self=WHOLE),
-    case("nansum.default", np.sum, label="whole", self=of("int32", [3, 4])),
-    case("trace.default", np.trace, label="whole", self=of("int32", [[3, 4], [1, 9]])),
-    case("sign.default", np.array, label="bool", self=of("bool", [True, False])),
+    case("nansum.default", np.sum, label="whole", self=fixed("int32", [3, 4])),
+    case(
+        "trace.default", np.trace, label="whole", self=fixed("int32", [[3, 4], [1, 9]])
+    ),
+    case("sign.default", np.array, label="bool", self=fixed("bool", [True, False])),
     case(
         "outer.default",
         single(lambda x, y: np.outer(x, y)),
@@ -187,7 +189,7 @@ CASES: tuple[Case, ...] = (
         "bitwise_left_shift.Tensor",
         np.left_shift,
         label="promoted",
-        self=of("uint8", [1, 2, 200]),
+        self=fixed("uint8", [1, 2, 200]),
         other=i64(3, low=0),
     ),
     case("isreal.default", np.isreal, self=WHOLE),

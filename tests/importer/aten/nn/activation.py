@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, f32, i64, of
+from tests.importer.aten.case import Case, case, f32, fixed, i64
 from tests.importer.aten.inputs import F32, WHOLE, X, single
 
 #: Values at which bounds are ambiguous.
-ENDS = of("float32", [np.nan, -np.inf, np.inf, 1.0, -2.0])
+ENDS = fixed("float32", [np.nan, -np.inf, np.inf, 1.0, -2.0])
 PASSING_NAN: list[tuple[str, dict[str, Any]]] = [
     ("hardshrink", {"lambd": 0.7}),
     ("softshrink", {"lambd": 0.0}),

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, f32, i64, of
+from tests.importer.aten.case import Case, case, f32, fixed, i64
 from tests.importer.aten.inputs import F32, X
 from tests.importer.aten.nn.activation import log_softmax
 
 Y = f32("n", 3, 4)
 CHANCE = f32("n", 3, 4, low=0.1, high=0.9)
-SIGNS = of("float32", [[[-1.0, 1.0, 1.0, -1.0]]])
+SIGNS = fixed("float32", [[[-1.0, 1.0, 1.0, -1.0]]])
 ENDS: tuple[Callable[..., Any], ...] = (lambda x: x, np.mean, np.sum)
 
 
@@ -187,7 +187,7 @@ CASES: tuple[Case, ...] = (
         lambda x, y: x - y * np.log(x) + stirling(y),
         label="full",
         input=CHANCE,
-        target=of("float32", [0.0, 1.0, 2.0, 5.0]),
+        target=fixed("float32", [0.0, 1.0, 2.0, 5.0]),
         log_input=False,
         full=True,
         eps=0.0,
@@ -214,14 +214,14 @@ CASES: tuple[Case, ...] = (
         label="integers",
         input1=X,
         input2=Y,
-        target=of("int64", [[1, -1, 1, -1]] * 3),
+        target=fixed("int64", [[1, -1, 1, -1]] * 3),
     ),
     case(
         "cosine_embedding_loss.default",
         embedded,
         input1=f32(3, 4),
         input2=f32(3, 4),
-        target=of("float32", [1.0, -1.0, -1.0]),
+        target=fixed("float32", [1.0, -1.0, -1.0]),
         margin=0.2,
     ),
     case(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, distinct, f32, of
+from tests.importer.aten.case import Case, case, distinct, f32, fixed
 from tests.importer.aten.nn.windows import Ints, pooled
 
 LINE, IMAGE, BLOCK = f32("n", 3, 9), f32("n", 3, 7, 8), f32("n", 2, 5, 4, 6)
@@ -282,7 +282,7 @@ CASES: tuple[Case, ...] = (
         "max_unpool2d.default",
         unpooled,
         self=f32(2, 3, 3, 3),
-        indices=of("int64", np.broadcast_to(PLACES, (2, 3, 3, 3))),
+        indices=fixed("int64", np.broadcast_to(PLACES, (2, 3, 3, 3))),
         output_size=[5, 6],
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, Given, case, f32, of
+from tests.importer.aten.case import Case, InputSpec, case, f32, fixed
 from tests.importer.aten.inputs import F32
 from tests.importer.aten.nn.activation import softmax
 
@@ -17,7 +17,7 @@ SOURCE = f32("n", ROWS, WIDTH)
 CAUSAL = np.triu(np.ones((ROWS, ROWS), dtype=bool), 1)
 
 
-def small(*dims: int) -> Given:
+def small(*dims: int) -> InputSpec:
     return f32(*dims, low=-0.5, high=0.5)
 
 
@@ -139,13 +139,13 @@ CASES: tuple[Case, ...] = (
     called(
         attention(spread=lambda mask: mask),
         "causal",
-        mask=of("bool", CAUSAL),
+        mask=fixed("bool", CAUSAL),
         mask_type=0,
     ),
     called(
         attention(spread=lambda mask: mask[:, None, None]),
         "padding",
-        mask=Given(
+        mask=InputSpec(
             "bool", ("n", ROWS), lambda rng, shape: np.broadcast_to(PADDED, shape)
         ),
         mask_type=1,
@@ -153,7 +153,7 @@ CASES: tuple[Case, ...] = (
     called(
         attention(spread=lambda mask: mask),
         "both",
-        mask=Given(
+        mask=InputSpec(
             "bool",
             ("n", HEADS, ROWS, ROWS),
             lambda rng, shape: np.broadcast_to(CAUSAL | PADDED, shape),

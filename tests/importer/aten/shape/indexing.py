@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from tests.importer.aten.case import Case, case, f32, i64, of
+from tests.importer.aten.case import Case, case, f32, fixed, i64
 from tests.importer.aten.inputs import X
 
-ROWS = of("int64", [[2, 0], [-1, 1]])
-COLUMNS = of("int64", [3, -2])
-ALONG = of("int64", [[[2, 0, 1, 1], [0, 1, 2, 0]]] * 2)
+ROWS = fixed("int64", [[2, 0], [-1, 1]])
+COLUMNS = fixed("int64", [3, -2])
+ALONG = fixed("int64", [[[2, 0, 1, 1], [0, 1, 2, 0]]] * 2)
 SIX = f32(2, 3, 4)
 
 
@@ -42,7 +42,7 @@ LOOKUPS = (
         lambda x, i: x[:, i],
         self=X,
         dim=1,
-        index=of("int64", [2, 0, 2]),
+        index=fixed("int64", [2, 0, 2]),
     ),
     case("gather.default", along(1), self=SIX, dim=1, index=ALONG),
     case(
@@ -51,7 +51,7 @@ LOOKUPS = (
         label="shorter",
         self=SIX,
         dim=-1,
-        index=of("int64", [[[3, 0], [1, 1]]]),
+        index=fixed("int64", [[[3, 0], [1, 1]]]),
     ),
     case("take.default", lambda x, i: x.ravel()[i], self=X, index=ROWS),
     case(
@@ -96,40 +96,40 @@ LOOKUPS = (
         lambda x, m: x[m],
         label="mask",
         self=SIX,
-        indices=[of("bool", [[[True, False, True, True]] * 3] * 2)],
+        indices=[fixed("bool", [[[True, False, True, True]] * 3] * 2)],
     ),
     case(
         "index.Tensor",
         lambda x, m: x[:, m],
         label="rows",
         self=X,
-        indices=[None, of("bool", [True, False, True])],
+        indices=[None, fixed("bool", [True, False, True])],
     ),
     case(
         "masked_select.default",
         lambda x, m: x[np.broadcast_to(m, x.shape)],
         self=SIX,
-        mask=of("bool", [[True], [False], [True]]),
+        mask=fixed("bool", [[True], [False], [True]]),
     ),
     case(
         "nonzero.default",
         lambda x: np.argwhere(x),
-        self=of("int64", [[0, 3, 0], [1, 0, 2]]),
+        self=fixed("int64", [[0, 3, 0], [1, 0, 2]]),
     ),
     case(
         "argwhere.default",
         lambda x: np.argwhere(x),
-        self=of("bool", [[False, True], [True, True]]),
+        self=fixed("bool", [[False, True], [True, True]]),
     ),
     case(
         "nonzero_numpy.default",
         lambda x: list(np.nonzero(x)),
-        self=of("int64", [[0, 3, 0], [1, 0, 2]]),
+        self=fixed("int64", [[0, 3, 0], [1, 0, 2]]),
     ),
     case(
         "where.default",
         lambda x: list(np.nonzero(x)),
-        condition=of("bool", [[False, True], [True, True]]),
+        condition=fixed("bool", [[False, True], [True, True]]),
     ),
     case("one_hot.default", one_hot, self=i64("n", 3, low=0, high=4), num_classes=5),
 )

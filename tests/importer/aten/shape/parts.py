@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.importer.aten.case import Case, Extent, N, bools, case, f32, i64, of
+from tests.importer.aten.case import Case, Extent, N, bools, case, f32, fixed, i64
 from tests.importer.aten.inputs import F32, WHOLE, X
 
 LAST = Extent(2)
@@ -299,20 +299,20 @@ REPEATS = (
         "repeat_interleave.self_Tensor",
         lambda x, r: np.repeat(x, r, 1),
         self=X,
-        repeats=of("int64", [2, 0, 1]),
+        repeats=fixed("int64", [2, 0, 1]),
         dim=1,
     ),
     case(
         "repeat_interleave.self_Tensor",
         lambda x, r: np.repeat(x, r),
         label="flat",
-        self=of("int64", [5, 0, 7]),
-        repeats=of("int64", [2, 0, 1]),
+        self=fixed("int64", [5, 0, 7]),
+        repeats=fixed("int64", [2, 0, 1]),
     ),
     case(
         "repeat_interleave.Tensor",
         lambda r: np.repeat(np.arange(3), r),
-        repeats=of("int64", [2, 0, 1]),
+        repeats=fixed("int64", [2, 0, 1]),
     ),
     case(
         "roll.default",

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from tests.importer.aten.case import Case, bools, case, f32, of
+from tests.importer.aten.case import Case, bools, case, f32, fixed
 from tests.importer.aten.inputs import F32, X
 
-ROWS = of("int64", [[2, 0], [-1, 1]])
-COLUMNS = of("int64", [3, -2])
-ALONG = of("int64", [[[2, 0, 1, 1], [0, 1, 2, 0]]] * 2)
+ROWS = fixed("int64", [[2, 0], [-1, 1]])
+COLUMNS = fixed("int64", [3, -2])
+ALONG = fixed("int64", [[[2, 0, 1, 1], [0, 1, 2, 0]]] * 2)
 SIX = f32(2, 3, 4)
-TWICE = of("int64", [0, 2, 0])
+TWICE = fixed("int64", [0, 2, 0])
 
 
 def scattered(how: Any, axis: int = 1) -> Any:
@@ -72,7 +72,7 @@ SCATTERS = (
         scattered(second),
         self=SIX,
         dim=1,
-        index=of("int64", [[[2, 0, 1, 1]]]),
+        index=fixed("int64", [[[2, 0, 1, 1]]]),
         src=f32(2, 2, 4),
     ),
     case(
@@ -203,7 +203,7 @@ SCATTERS = (
         lambda x, i, s: put(x, (slice(None), i), s),
         self=X,
         dim=1,
-        index=of("int64", [2, 0]),
+        index=fixed("int64", [2, 0]),
         source=f32("n", 2, 4),
     ),
     case(
@@ -211,7 +211,7 @@ SCATTERS = (
         lambda x, i: put(x, (slice(None), i), 1.5),
         self=X,
         dim=1,
-        index=of("int64", [-1, 0]),
+        index=fixed("int64", [-1, 0]),
         value=1.5,
     ),
     case(
@@ -271,7 +271,7 @@ SCATTERS = (
         "put.default",
         lambda x, i, v: put(x.ravel(), i, v).reshape(x.shape),
         self=X,
-        index=of("int64", [[0, -2], [3, 6]]),
+        index=fixed("int64", [[0, -2], [3, 6]]),
         source=f32(2, 2),
     ),
     case(
@@ -279,7 +279,7 @@ SCATTERS = (
         lambda x, i, v: put(x.ravel(), i, v, True).reshape(x.shape),
         label="add",
         self=X,
-        index=of("int64", [4, 0, 4]),
+        index=fixed("int64", [4, 0, 4]),
         source=f32(3),
         accumulate=True,
     ),
@@ -287,7 +287,7 @@ SCATTERS = (
         "index_put.default",
         lambda x, i, v: put(x, i, v),
         self=f32(3, "n", 4),
-        indices=[of("int64", [2, 0])],
+        indices=[fixed("int64", [2, 0])],
         values=f32(4),
     ),
     case(
@@ -295,7 +295,7 @@ SCATTERS = (
         lambda x, i, j, v: put(x, (i, j), v, True),
         label="add",
         self=f32(3, 4, 2),
-        indices=[TWICE, of("int64", [1, 3, 1])],
+        indices=[TWICE, fixed("int64", [1, 3, 1])],
         values=f32(3, 2),
         accumulate=True,
     ),
@@ -304,7 +304,7 @@ SCATTERS = (
         lambda x, i, v: put(x, (slice(None), i), v),
         label="second",
         self=X,
-        indices=[None, of("int64", [2, 0])],
+        indices=[None, fixed("int64", [2, 0])],
         values=f32("n", 2, 4),
     ),
     case(
@@ -312,7 +312,7 @@ SCATTERS = (
         lambda x, i, v: put(x, (slice(None), i), v),
         label="wide",
         self=X,
-        indices=[None, of("int64", [2, 0])],
+        indices=[None, fixed("int64", [2, 0])],
         values=f32(2, 1),
     ),
     case(
@@ -328,7 +328,7 @@ SCATTERS = (
         lambda x, m, v: put(x, m, v),
         label="masked",
         self=f32(2, 3),
-        indices=[of("bool", [[True, False, True], [False, False, True]])],
+        indices=[fixed("bool", [[True, False, True], [False, False, True]])],
         values=f32(3),
     ),
     case(
@@ -343,7 +343,7 @@ SCATTERS = (
         masked_scatter,
         label="nowhere",
         self=X,
-        mask=of("bool", [[False], [False], [False]]),
+        mask=fixed("bool", [[False], [False], [False]]),
         source=f32(0, 4),
     ),
 )

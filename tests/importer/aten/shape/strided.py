@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, N, case, changing, f32
+from tests.importer.aten.case import Case, N, case, f32, with_changed
 
 
 def strided(size: tuple[int, ...], stride: tuple[int, ...], offset: int = 0) -> Any:
@@ -92,7 +92,7 @@ CASES: tuple[Case, ...] = (
         storage_offset=3,
     ),
     *(
-        changing(
+        with_changed(
             "self",
             case(
                 "resize_.default",
@@ -113,7 +113,7 @@ CASES: tuple[Case, ...] = (
         self=f32("n", 7),
         size=[4, N],
     ),
-    changing(
+    with_changed(
         "self",
         case(
             "resize_as_.default",

@@ -7,7 +7,7 @@ import pytest
 
 import burn
 from burn.backend.cpu.bind.finite import is_finite
-from burn.backend.cpu.onednn.kernels.total import total
+from burn.backend.cpu.onednn.kernels.large_sums import total
 from tests.runtime.onednn import needs_onednn, normal
 
 

@@ -65,7 +65,7 @@ def _has_exact_end(step: Step) -> bool:
 def is_safe(step: Step, operands: Operands) -> bool:
     """Return whether bounds prove that all intermediate values of a step are finite."""
     if step.primitive in PRODUCTS and _has_exact_end(step):
-        step = replace(step, static={})  # what is added may be infinite, as a mask
+        step = replace(step, static={})  # an addend may be infinite, as in a mask
     return magnitude(step, operands) <= MOST
 
 

@@ -65,7 +65,7 @@ class Builder:
         self._releases = Releases(arena, held=held)
         self.values: dict[int, Array] = {}
         self.boxes: list[tuple[Box, int]] = []
-        self._kept: dict[Box, DonatedBuffer] = {}
+        self._donated: dict[Box, DonatedBuffer] = {}
         self._volatile = volatile
         self._buffers: dict[int, Buffer] = {}
         self._constants: set[int] = set()
@@ -85,7 +85,7 @@ class Builder:
         self._releases.release()
         other = Builder(self.arena.branched(), self._volatile, *self._options)
         other.values, other.boxes = dict(self.values), self.boxes
-        other._kept, other._constants = dict(self._kept), set(self._constants)
+        other._donated, other._constants = dict(self._donated), set(self._constants)
         other._known, other.workspaces = self._known.copy(), self.workspaces.branched()
         other._magnitudes = self._magnitudes.branched(other.values, other._constants)
         for slot, array in self.values.items():
@@ -129,15 +129,15 @@ class Builder:
         The memory of a box is overwritten if no other step reads it later.
         """
         self._sequence, self._order, self._is_late = Sequence(), (), True
-        kept = {
-            slot.place: self._kept[box]
+        donated = {
+            slot.place: self._donated[box]
             for box, slot in segment.writes.items()
-            if box in self._kept
+            if box in self._donated
         }
         for step, drops in segment.late_ones():
             self._sequence.start(step)
             self._free = self._dead_buffers(drops)
-            mine = kept.get(step.outputs[0])
+            mine = donated.get(step.outputs[0])
             owner = mine and self.arena.owner(mine.target)
             # The one user that stays is the box.
             if owner and self._counts(drops).get(owner, 0) + 1 == owner.users:
@@ -149,7 +149,7 @@ class Builder:
                 self.note(check)
             self._release_dead(drops)
         writes = [(box, self.values[s.place]) for box, s in segment.writes.items()]
-        return self._sequence, in_place(self, self._kept, writes)
+        return self._sequence, in_place(self, self._donated, writes)
 
     # The interface for kernels and traced arrays.
 
@@ -240,8 +240,8 @@ class Builder:
             # It is written when the box was set alone: nobody else may be there.
             target = self.shaped_as(array, apart=True)
             np.copyto(target, array)
-            kept = self._kept[read.box] = DonatedBuffer(read, target, version)
-            self.note(kept.refresh)
+            donated = self._donated[read.box] = DonatedBuffer(read, target, version)
+            self.note(donated.refresh)
             self._set(read.place, target)
             if read.place in self._buffers:
                 self._buffers[read.place].users += 1

@@ -74,34 +74,36 @@ class DonatedBuffer:
 
 
 def finite_check(
-    step: Step, kept: DonatedBuffer, values: dict[int, Array]
+    step: Step, buffer: DonatedBuffer, values: dict[int, Array]
 ) -> Callable[[], None] | None:
     """Return a call that checks the updated value while it is in the cache, or None.
 
     For tables and caches only the part that a step changed is checked.
     """
     rows = None
-    if step.primitive is update_slice and kept.has(values[step.outputs[0]]):
+    if step.primitive is update_slice and buffer.has(values[step.outputs[0]]):
         return partial(
-            kept.check_slice, arguments(constant(step.args[1], _CPU), values)
+            buffer.check_slice, arguments(constant(step.args[1], _CPU), values)
         )
     if step.primitive is rows_added:
         rows = arguments(constant(step.args[2], _CPU), values)
-    elif kept.target.nbytes > CACHED:
+    elif buffer.target.nbytes > CACHED:
         return None
     return (
-        partial(kept.check_finite, rows) if kept.has(values[step.outputs[0]]) else None
+        partial(buffer.check_finite, rows)
+        if buffer.has(values[step.outputs[0]])
+        else None
     )
 
 
 def in_place(
-    memory: Notes, kept: dict[Box, DonatedBuffer], writes: list[tuple[Box, Array]]
+    memory: Notes, donated: dict[Box, DonatedBuffer], writes: list[tuple[Box, Array]]
 ) -> list[tuple[Box, Array | DonatedBuffer]]:
     """Return boxes with their next values, copied into donated buffers if needed."""
     moved = [
-        kept[box].target
+        donated[box].target
         for box, value in writes
-        if box in kept and not kept[box].has(value)
+        if box in donated and not donated[box].has(value)
     ]
     updates: list[tuple[Box, Array | DonatedBuffer]] = []
     for position, (box, value) in enumerate(writes):
@@ -111,9 +113,9 @@ def in_place(
             memory.assign(aside, value)
             writes[position] = (box, aside)
     for box, value in writes:
-        if box in kept and not kept[box].has(value):
-            memory.assign(kept[box].target, value)
-        updates.append((box, kept.get(box, value)))
+        if box in donated and not donated[box].has(value):
+            memory.assign(donated[box].target, value)
+        updates.append((box, donated.get(box, value)))
     return updates
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
-from burn.backend.cpu.onednn.kernels.total import total
+from burn.backend.cpu.onednn.kernels.large_sums import total
 from burn.box import Box, Parameter
 from burn.ops.support import Array
 

@@ -28,7 +28,7 @@ def wanted_orders(segment: Segment) -> dict[int, tuple[int, ...]]:
         if isinstance(step, Step):
             uses.update(slots_in(step.args))
     orders: dict[int, tuple[int, ...]] = {}
-    casts: dict[int, int] = {}  # the rank of what is cast, by place
+    casts: dict[int, int] = {}  # the rank of each result of a cast, by slot
     for step in segment.steps:
         if not isinstance(step, Step):
             continue

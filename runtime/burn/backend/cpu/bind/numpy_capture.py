@@ -71,7 +71,7 @@ class Traced(np.ndarray[Any, Any]):
             raise UntraceableError(f"{ufunc.__name__} has several results")
         if not varies:
             return self._known(np.asarray(result))
-        target = self._kept(np.asarray(result))
+        target = self._copy_to_plan(np.asarray(result))
         self.tracer.note(partial(function, *operands, out=plain(target), **options))
         return target
 
@@ -98,7 +98,7 @@ class Traced(np.ndarray[Any, Any]):
         call = partial(function, *args, **kwargs)
         if function not in _WITH_OUT:
             return self._assigned(np.asarray(result), call)
-        target = self._kept(np.asarray(result))
+        target = self._copy_to_plan(np.asarray(result))
         self.tracer.note(_into(call, plain(target)))
         return target
 
@@ -109,15 +109,15 @@ class Traced(np.ndarray[Any, Any]):
         """Return a constant result."""
         return traced_view(array, self.tracer, constant=True)
 
-    def _kept(self, result: Array) -> Any:
-        """Return the result in memory of the plan."""
+    def _copy_to_plan(self, result: Array) -> Any:
+        """Copy a result to memory of the plan, and return that."""
         target = self.tracer.shaped_as(result)
         np.copyto(target, result)
         return self._traced(target, constant=False)
 
     def _assigned(self, result: Array, call: Callable[[], Any]) -> Any:
         """Return the result of a function without an ``out`` argument, copied."""
-        target = self._kept(result)
+        target = self._copy_to_plan(result)
         self.tracer.note(partial(assign, plain(target), call))
         return target
 
@@ -130,13 +130,13 @@ class Traced(np.ndarray[Any, Any]):
         source = plain(self)
         if self.constant:
             return self._known(source.astype(dtype, copy=copy, **options))
-        target = self._kept(source.astype(dtype, **options))
+        target = self._copy_to_plan(source.astype(dtype, **options))
         self.tracer.note(partial(np.copyto, plain(target), source, casting="unsafe"))
         return target
 
     def copy(self, order: Any = "C") -> Any:
         """Return a copy, which is never constant: a kernel writes to it."""
-        target = self._kept(plain(self))
+        target = self._copy_to_plan(plain(self))
         self.tracer.note(partial(np.copyto, plain(target), plain(self)))
         return target
 
@@ -148,7 +148,7 @@ class Traced(np.ndarray[Any, Any]):
             return self._traced(result, self.constant)
         if self.constant:
             return self._known(result)
-        target = self._kept(reshaped_copy(result, source))
+        target = self._copy_to_plan(reshaped_copy(result, source))
         call = partial(np.copyto, plain(target).reshape(source.shape), source)
         self.tracer.note(call)
         return target
@@ -241,7 +241,7 @@ def _where(condition: Any, x: Any, y: Any) -> Any:
     result = np.where(condition, x, y)
     if not varies:
         return first._known(np.asarray(result))
-    target = first._kept(np.asarray(result))
+    target = first._copy_to_plan(np.asarray(result))
     first.tracer.note(partial(np.copyto, plain(target), y))
     first.tracer.note(partial(np.copyto, plain(target), x, where=condition))
     return target
@@ -274,14 +274,14 @@ def _full_like(x: Any, value: Any, *, shape: Any = None) -> Any:
     """Return ``np.full_like`` of a number, which later steps may write to."""
     if isinstance(value, np.ndarray):
         raise UntraceableError("an array is repeated by full_like")
-    target = x._kept(np.full_like(plain(x), value, shape=shape))
+    target = x._copy_to_plan(np.full_like(plain(x), value, shape=shape))
     x.tracer.note(partial(plain(target).fill, value))
     return target
 
 
 def _empty_like(x: Traced) -> Any:
     """Return memory for elements like those of ``x``, which later steps write to."""
-    return x._kept(plain(x))
+    return x._copy_to_plan(plain(x))
 
 
 def _reshape(x: Traced, *shape: Any, **options: Any) -> Any:

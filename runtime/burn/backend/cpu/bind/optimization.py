@@ -14,9 +14,9 @@ from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.fusion.concats import with_flat_concats
-from burn.plan.passes.fusion.endings_apart import with_endings_apart
+from burn.plan.passes.fusion.split_epilogues import split_epilogue
 from burn.plan.passes.graph import Pass
-from burn.plan.passes.places import with_unique_slots
+from burn.plan.passes.unique_slots import with_unique_slots
 from burn.plan.plan_ir import Segment, boxes_read
 from burn.plan.replay import Replay
 from burn.tensor import innermost
@@ -81,7 +81,7 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
     if policy.is_generating:
         every = (*every, with_flat_concats, without_dead)
         if current() is None:
-            every = (*every, with_endings_apart)
+            every = (*every, split_epilogue)
     return tuple(each for each in every if each not in left_out)
 
 

@@ -29,7 +29,7 @@ def is_generated(notes: Notes, weight: Array, bias: Array | None) -> bool:
 
 
 class Ending(NamedTuple):
-    """What a kernel does with sums: it adds a residual, and bounds them by two limits.
+    """The epilogue inside a kernel: it adds a residual, and clips to two limits.
 
     ``rest`` is the part of the epilogue that is left to later calls.
     """

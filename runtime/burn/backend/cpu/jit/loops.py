@@ -8,6 +8,10 @@ from burn.backend.cpu.jit.groups import Group, Place, Store
 # With more elements NumPy computes sums over axes that are not innermost, since it adds
 # whole rows.
 _STRIDED = 2_048
+#: An innermost loop of at least this many iterations is vectorized.
+MIN_VECTOR_EXTENT = 4
+# Around a shorter one, a loop of so many iterations is made a vector instead.
+_MIN_OUTER_EXTENT = 8
 
 
 class UnwritableError(Exception):
@@ -24,10 +28,10 @@ class Axis(NamedTuple):
 def axes_of(
     group: Group, places: list[Place], stores: list[Store]
 ) -> tuple[list[Axis], list[Axis]]:
-    """Return the loops over kept elements, and those over reduced elements.
+    """Return the loops over elements of the result, and those over reduced elements.
 
     They follow the memory order of the output, and adjacent loops are merged if
-    possible. Without reductions the innermost loops are a pass.
+    possible. Without reductions the second ones are the innermost loop.
     """
     every = range(len(group.shape))
     reduced = group.axes or ()
@@ -60,6 +64,24 @@ def axes_of(
     if group.axes is None and outer:
         inner = [outer.pop()]
     return outer, inner or [Axis(1, {})]
+
+
+def split_short_axis(
+    outer: list[Axis], inner: list[Axis], stores: list[Store]
+) -> tuple[Axis | None, list[Axis], list[Axis]]:
+    """Return a short axis, and the outer and inner loops of a pass without it.
+
+    An iteration computes all elements along the short axis. LLVM makes vectors of
+    elements that alternate, as of shuffled channels.
+    """
+    if not outer:
+        return None, outer, inner
+    short, long = inner[0], outer[-1]
+    if any(0 < long.strides[s.place] < short.strides[s.place] for s in stores):
+        short, long = long, short
+    if short.extent > MIN_VECTOR_EXTENT or long.extent < _MIN_OUTER_EXTENT:
+        return None, outer, inner
+    return short, outer[:-1], [long]
 
 
 def _total_stride(view: Place) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """LLVM IR of a group of calls.
 
-For each kept element there are passes over the reduced ones. Loop-invariant values are
-computed before a pass; values that two passes need are computed in both.
+For each element of the result there are passes over the reduced elements.
+Loop-invariant values are computed before a pass; values that two passes need are
+computed in both.
 """
 
 from collections.abc import Iterator
@@ -23,16 +24,18 @@ from burn.backend.cpu.jit.functions import (
     write,
 )
 from burn.backend.cpu.jit.groups import Group, LoopValue, Place, Store, overlap
-from burn.backend.cpu.jit.loops import Axis, UnwritableError, axes_of
+from burn.backend.cpu.jit.loops import (
+    MIN_VECTOR_EXTENT,
+    Axis,
+    UnwritableError,
+    axes_of,
+    split_short_axis,
+)
 from burn.backend.cpu.jit.writer import LOOPS, LlvmWriter
 
 #: The number of floats that are summed in float32 before the sum is added to a float64.
 BLOCK = 4_096
 _DOUBLE = np.dtype(np.float64)
-# An innermost loop of at least this many elements is vectorized.
-_SHORT = 4
-# Around a shorter one, a loop of so many iterations is made a vector instead.
-_LONG = 8
 
 
 class Kernel(NamedTuple):
@@ -80,14 +83,18 @@ class _Source(LlvmWriter):
         values = list(_dependencies(store.value for store in stores))
         self.values = values
         views = [v.place for v in values if v.place] + [s.place for s in stores]
-        self.kept, self.inner = axes_of(group, list(dict.fromkeys(views)), stores)
-        self.unrolled = self._short_axis()
+        self.outer, self.inner = axes_of(group, list(dict.fromkeys(views)), stores)
+        self.unrolled: Axis | None = None
+        if group.axes is None:
+            self.unrolled, self.outer, self.inner = split_short_axis(
+                self.outer, self.inner, stores
+            )
         # The trip count is a runtime value because batch sizes differ.
-        whole = self.kept or (self.inner if group.axes is None else [])
+        whole = self.outer or (self.inner if group.axes is None else [])
         self.shared = whole[0] if whole else None
 
     def kernel(self) -> Kernel:
-        with self._loops(self.kept):
+        with self._loops(self.outer):
             self._body()
         self._check()
         parts = self.shared.extent if self.shared else 1
@@ -108,7 +115,7 @@ class _Source(LlvmWriter):
             given="".join(f"{kind} {name}, " for kind, name in given),
             notes="\n".join(self.notes),
         )
-        extents = [axis.extent for axis in (*self.kept, *self.inner)]
+        extents = [axis.extent for axis in (*self.outer, *self.inner)]
         work = prod(extents) * self.work
         reduces = any(value.reduces for value in self.values)
         numbers = (*self.extents, parts)
@@ -116,27 +123,8 @@ class _Source(LlvmWriter):
             *(text, tuple(self.places), numbers, work, parts), reduces=reduces
         )
 
-    def _short_axis(self) -> Axis | None:
-        """Remove a short axis, along which an iteration computes all elements.
-
-        LLVM makes vectors of elements that alternate, as of shuffled channels.
-        """
-        if self.group.axes is not None or not self.kept:
-            return None
-        short, long = self.inner[0], self.kept[-1]
-        if any(
-            0 < long.strides[store.place] < short.strides[store.place]
-            for store in self.stores
-        ):
-            short, long = long, short
-        if short.extent > _SHORT or long.extent < _LONG:
-            return None
-        self.kept.pop()
-        self.inner = [long]
-        return short
-
     def _body(self) -> None:
-        """Emit the body for each kept element."""
+        """Emit the body of the loops over elements of the result."""
         last = max((store.value.stage for store in self.stores), default=0)
         for stage in range(last + 1):
             roots = [v for v in self.values if v.reduces and v.stage == stage + 1]
@@ -319,7 +307,7 @@ class _Source(LlvmWriter):
         self, axis: Axis, low: str, high: str, *, vector: bool = False
     ) -> Iterator[None]:
         hint = ""
-        if self.inner[-1].extent >= _SHORT:
+        if self.inner[-1].extent >= MIN_VECTOR_EXTENT:
             # Loops around the innermost are not made vectors, which would gather.
             note = len(self.notes) + 2
             self.notes.append(f"!{note} = distinct !{{!{note}, !{0 if vector else 1}}}")

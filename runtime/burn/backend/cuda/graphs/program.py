@@ -26,7 +26,7 @@ from burn.plan.passes.constants import hoist_constants
 from burn.plan.passes.dead import without_dead
 from burn.plan.passes.fusion.elements import Abilities, fuse_elementwise
 from burn.plan.passes.graph import Graph
-from burn.plan.passes.places import last_slot
+from burn.plan.passes.unique_slots import last_slot
 from burn.plan.plan_ir import Read, Segment, Slot, Step, slots_in
 from burn.plan.replay import Values, arguments, bound_step, constant, fill_result
 from burn.primitive import Primitive

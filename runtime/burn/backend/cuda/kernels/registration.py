@@ -28,7 +28,7 @@ from burn.backend.cuda.kernels.elementwise import (
 )
 from burn.backend.cuda.kernels.products import (
     einsum as einsum,
-    few_rows as few_rows,
     fused_products as fused_products,
     products as products,
+    row_linear as row_linear,
 )

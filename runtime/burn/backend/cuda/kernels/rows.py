@@ -22,7 +22,7 @@ from burn.ops.layer_norm import (
 from burn.ops.softmax import softmax as softmax_op
 from burn.ops.support import Array, Axes, axes_of
 
-#: Element types: how CUDA C calls them and what sums are computed in.
+#: The names in CUDA C of element types, and of the types of their sums.
 _TYPES = {
     np.dtype(np.float16): ("__half", "float"),
     np.dtype(np.float32): ("float", "float"),

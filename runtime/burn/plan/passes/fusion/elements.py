@@ -9,8 +9,8 @@ import numpy as np
 
 from burn.ops.casting import cast
 from burn.ops.elements import COPY, Element, Expression, Operand, elements
-from burn.plan.passes.describing import element_of
 from burn.plan.passes.graph import Graph, Steps, is_same
+from burn.plan.passes.symbolic_execution import element_of
 from burn.plan.plan_ir import Read, Slot, Step, slots_in
 from burn.primitive import Primitive
 from burn.tensor import Tensor

@@ -41,7 +41,7 @@ def _groups(layers: list[Step]) -> list[list[Step]]:
     """Return groups of layers with the same input and different weights.
 
     A layer that is recomputed (activation checkpointing) is in a group of its own:
-    merged with its first computation, its result would be kept until then.
+    merged with its first computation, its result would be stored until then.
     """
     groups: dict[Any, list[list[Step]]] = {}
     for step in layers:

@@ -76,7 +76,7 @@ def _mode(step: Step, analysis: Analysis, graph: Graph) -> Mode | None:
     uses = analysis.uses.get(step.outputs[0], set())
     rows = analysis.zeros.get(step.outputs[0])
     if step.primitive is getitem_grad:
-        # It is zero elsewhere: as a whole it is what it was.
+        # Other rows are zero: with all rows the step is unchanged.
         is_whole = rows is None or uses == {None}
         return None if is_whole else Mode((None, None), rows)
     if step.primitive is getitem:

@@ -18,9 +18,9 @@ from burn.ops.matmul import linear, matmul
 from burn.ops.shape import flatten, permute, reshape, squeeze, transpose, unsqueeze
 from burn.ops.softmax import log_softmax, softmax, softmax_grad
 from burn.ops.support import axes_of
-from burn.plan.passes.describing import element_of
 from burn.plan.passes.graph import Graph, swapped_axes
 from burn.plan.passes.slices.selection import Selection
+from burn.plan.passes.symbolic_execution import element_of
 from burn.plan.plan_ir import Slot, Step, slots_in
 from burn.primitive import Primitive
 from burn.tensor import Tensor

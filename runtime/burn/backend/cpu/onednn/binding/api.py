@@ -195,7 +195,7 @@ SIGNATURES: dict[str, tuple[Any, ...]] = {
 
 
 class OneDnnError(RuntimeError):
-    """A call of oneDNN failed; ``status`` is what it returned."""
+    """A call of oneDNN failed; ``status`` is its return value."""
 
     def __init__(self, function: str, status: int) -> None:
         self.status = status

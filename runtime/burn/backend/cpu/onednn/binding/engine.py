@@ -127,7 +127,7 @@ def limits() -> Limits:
 
 
 def has_limits() -> bool:
-    """Return whether NumPy computes what is faster so; see :func:`whatever_size`."""
+    """Return whether NumPy computes small operations; see :func:`whatever_size`."""
     return STATE.limits is not _WHATEVER
 
 

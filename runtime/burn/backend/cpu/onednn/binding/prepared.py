@@ -22,7 +22,8 @@ from burn.backend.cpu.onednn.binding.scratch import Scratch
 
 #: A handle of our own, or the pointer that oneDNN lends.
 Descriptor: TypeAlias = Handle | int
-#: The kinds of arguments in the order of their addresses, and what memory each is.
+#: The kinds of arguments in the order of their addresses, and their memory
+#: descriptors.
 Operands: TypeAlias = list[tuple[int, Descriptor]]
 
 

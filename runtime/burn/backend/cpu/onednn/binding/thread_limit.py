@@ -8,7 +8,7 @@ from typing import Any
 
 from burn.backend.cpu.onednn.binding.engine import loaded
 
-#: The extra that installs what this needs.
+#: The extra that installs threadpoolctl.
 EXTRA = "burn-runtime[threads]"
 
 

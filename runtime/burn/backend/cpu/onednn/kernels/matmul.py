@@ -45,7 +45,7 @@ from burn.backend.cpu.onednn.kernels.post_ops import After, addend_index, post_o
 from burn.ops.fused import linear_then as linear_then_op, matmul_then as matmul_then_op
 from burn.ops.matmul import linear as linear_op, matmul as matmul_op
 
-#: The operands of a product: ``x``, ``y`` and what is added to each row.
+#: The operands of a product: ``x``, ``y`` and the addend of each row.
 Given: TypeAlias = tuple[Array, Array, Array | None]
 
 # The code for matrices is slow on one row.
@@ -310,7 +310,7 @@ def _prepare(
     try:
         batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
     except ValueError:
-        return None  # NumPy's kernel says what is wrong
+        return None  # NumPy's kernel raises the error
     if bias is not None and (bias.shape != y.shape[-1:] or not is_dense(bias)):
         return None
     shape = (*batch, x.shape[-2], y.shape[-1])

@@ -243,7 +243,7 @@ def long_axes(wins: Windows) -> tuple[int, ...]:
 
 
 def only(extents: tuple[int, ...], rank: int, axes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return ``extents`` (or strides) without the spatial axes that are not kept."""
+    """Return ``extents`` (or strides) with only these of the spatial axes."""
     first = len(extents) - rank
     return (*extents[:first], *(extents[first + axis] for axis in axes))
 

@@ -72,7 +72,7 @@ _MUCH = 16_384
 #: With more samples, the calls take longer than copying.
 _FEW = 2
 
-#: Samples, channels, and what is in space, as the one axis that it is in memory.
+#: Samples, channels, and the spatial axes, which are one axis in memory.
 Extents: TypeAlias = tuple[int, int, int, int]
 
 

@@ -265,7 +265,7 @@ def _form(cell: Cell, given: LayerOperands, options: Options) -> Form | None:
     shapes += [*len(states) * [state], (directions, 3 * hidden)]
     for operand, shape in zip(others, shapes, strict=True):
         if operand is not None and (operand.shape != shape or not operand.size):
-            return None  # NumPy's kernel says what is wrong
+            return None  # NumPy's kernel raises the error
     if not _is_usual(cell, options, directions, hidden):
         return None
     return Form(

@@ -108,10 +108,11 @@ class Training:
 
     def run(self, given: LayerOperands, space: Block) -> tuple[Array, ...]:
         """Return all outputs [time, directions, batch, hidden] and the last states."""
-        form, (places, _kept) = self._form, self._places(given, self._weights)
+        form = self._form
+        addresses, _owned = self._addresses(given, self._weights)
         every = empty((form.time, form.batch, form.directions, form.hidden))
         lasts = [empty(form.state) for _ in given.states]
-        self._front.run(*places, *map(address, (every, *lasts)), space.address)
+        self._front.run(*addresses, *map(address, (every, *lasts)), space.address)
         return every.transpose(0, 2, 1, 3), *lasts
 
     def workspace(self) -> Block:
@@ -129,7 +130,8 @@ class Training:
 
         ``grads`` are those of ``outs``; those of biases are always computed.
         """
-        form, (places, _kept) = self._form, self._places(given, self._back_weights)
+        form = self._form
+        addresses, _owned = self._addresses(given, self._back_weights)
         shape = (form.time, form.directions, form.batch, form.hidden)
         shapes = [shape, *(len(outs) - 1) * [form.state]]
         ends = [*zip(outs, grads, strict=True)]
@@ -146,10 +148,10 @@ class Training:
         of_x = empty((form.time, form.batch, form.inputs))
         of_states = [empty(form.state) for _ in given.states]
         targets = map(address, (*slopes, of_x, *of_states))
-        self._back.run(*places, *map(address, flat), *targets, space.address)
+        self._back.run(*addresses, *map(address, flat), *targets, space.address)
         return [of_x, *self._of_weights(slopes), *of_states]
 
-    def _places(
+    def _addresses(
         self, given: LayerOperands, weights: list[Weights]
     ) -> tuple[list[int], list[Array]]:
         """Return the addresses of the operands, and arrays that own some of them."""
@@ -158,9 +160,9 @@ class Training:
         zeros = or_zeros(None, form.bias) if given.b is None else None
         x = compact(given.x)
         pairs = zip(products, (given.w, given.r), strict=True)
-        places = [address(x), *(each.place(part) for each, part in pairs)]
-        places.append(shift.place(given.b) if zeros is None else address(zeros))
-        return [*places, *map(address, firsts)], [x, zeros, *firsts]
+        addresses = [address(x), *(each.place(part) for each, part in pairs)]
+        addresses.append(shift.place(given.b) if zeros is None else address(zeros))
+        return [*addresses, *map(address, firsts)], [x, zeros, *firsts]
 
     def _of_weights(self, slopes: list[Array]) -> list[Array]:
         """Return gradients of weights and biases in ONNX's layout and gate order."""

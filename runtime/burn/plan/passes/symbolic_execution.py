@@ -14,11 +14,11 @@ from burn.plan.plan_ir import slots_in
 from burn.primitive import Primitive
 
 
-class UndescribedError(Exception):
+class NotElementwiseError(Exception):
     """A kernel is not an elementwise function."""
 
 
-class Described(np.ndarray[Any, Any]):
+class SymbolicArray(np.ndarray[Any, Any]):
     """A symbolic array: shape, dtype and an expression for its elements."""
 
     expression: Expression
@@ -31,7 +31,7 @@ class Described(np.ndarray[Any, Any]):
     ) -> Any:
         plain = method == "__call__" and ufunc.signature is None and not options
         if not plain or ufunc.nout != 1:
-            raise UndescribedError(f"{ufunc.__name__}.{method}")
+            raise NotElementwiseError(f"{ufunc.__name__}.{method}")
         kinds = [_kind(value) for value in inputs]
         dtypes = ufunc.resolve_dtypes((*kinds, None))
         shape = np.broadcast_shapes(*(np.shape(value) for value in inputs))
@@ -40,8 +40,8 @@ class Described(np.ndarray[Any, Any]):
         if out is None:
             return symbolic_array(shape, dtypes[-1], element)
         (target,) = out
-        if type(target) is not Described or target.shape != shape:
-            raise UndescribedError("the result goes to another array")
+        if type(target) is not SymbolicArray or target.shape != shape:
+            raise NotElementwiseError("the result goes to another array")
         target.expression = _convert(element, target.dtype)
         return target
 
@@ -52,7 +52,7 @@ class Described(np.ndarray[Any, Any]):
             return _where(*args)
         if function in (np.shape, np.ndim, np.size):
             return function(self.view(np.ndarray))
-        raise UndescribedError(function.__name__)
+        raise NotElementwiseError(function.__name__)
 
     def astype(  # type: ignore[override]
         self, dtype: Any, *args: Any, copy: bool = True, **options: Any
@@ -66,7 +66,7 @@ class Described(np.ndarray[Any, Any]):
         return self.astype(self.dtype)
 
     def _refuse(self, *args: Any, **options: Any) -> Any:
-        raise UndescribedError("a method that describes no elements")
+        raise NotElementwiseError("a method that describes no elements")
 
     __bool__ = __int__ = __float__ = __index__ = __getitem__ = __setitem__ = _refuse
     all = any = argmax = argmin = clip = cumsum = dot = fill = flatten = _refuse
@@ -80,10 +80,10 @@ _FILLS = (0, -5)
 
 def symbolic_array(
     shape: tuple[int, ...], dtype: Any, expression: Expression, fill: int = 0
-) -> Described:
+) -> SymbolicArray:
     """Return a symbolic array whose elements are ``expression``."""
     memory = np.array(fill).astype(dtype)
-    array = np.broadcast_to(memory, shape).view(Described)
+    array = np.broadcast_to(memory, shape).view(SymbolicArray)
     array.expression = expression
     return array
 
@@ -105,7 +105,7 @@ def element_of(
         return None  # operands in a list
     results = [_executed(primitive, args, static, forms, fill) for fill in _FILLS]
     # NumPy converts symbolic arrays to plain ones without a call that they can refuse
-    # (numpy.asarray): what a kernel reads from memory then is no constant.
+    # (numpy.asarray): a value that a kernel reads from memory then is not constant.
     return results[0] if results[0] == results[1] else None
 
 
@@ -128,9 +128,9 @@ def _executed(
     try:
         with ignoring_errors():
             result = primitive.kernel(*given, **static)
-    except (UndescribedError, TypeError, ValueError, LookupError, AttributeError):
+    except (NotElementwiseError, TypeError, ValueError, LookupError, AttributeError):
         return None
-    if type(result) is not Described or not isinstance(result.expression, Element):
+    if type(result) is not SymbolicArray or not isinstance(result.expression, Element):
         return None
     return result.expression, result.shape
 
@@ -138,7 +138,7 @@ def _executed(
 def _where(condition: Any, x: Any, y: Any) -> Any:
     dtype = np.result_type(*(_kind(v) if np.shape(v) else v for v in (x, y)))
     if np.dtype(_kind(condition)) != np.bool_:
-        raise UndescribedError("a condition that is no bool")
+        raise NotElementwiseError("a condition that is no bool")
     shape = np.broadcast_shapes(*map(np.shape, (condition, x, y)))
     operands = tuple(map(_expression, (condition, x, y)))
     types = (np.dtype(np.bool_), dtype, dtype)
@@ -159,7 +159,7 @@ def _kind(value: Any) -> Any:
 
 
 def _expression(value: Any) -> Expression:
-    if type(value) is Described:
+    if type(value) is SymbolicArray:
         return value.expression
     if type(value) in (bool, int, float):
         number: Expression = value
@@ -168,4 +168,4 @@ def _expression(value: Any) -> Expression:
         item = np.asarray(value).item()
         if isinstance(item, bool | int | float):
             return item
-    raise UndescribedError("an array of constants")
+    raise NotElementwiseError("an array of constants")

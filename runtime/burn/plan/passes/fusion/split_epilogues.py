@@ -24,7 +24,7 @@ _ACTIVATIONS: dict[Any, tuple[Any, dict[str, Any]]] = {
 
 
 @step_rule
-def with_endings_apart(step: Step, graph: Graph) -> list[Step] | None:
+def split_epilogue(step: Step, graph: Graph) -> list[Step] | None:
     """Replace each layer that ends with an activation by two steps."""
     *before, last = step.static.get("after") or ((),)
     if step.primitive not in _LAYERS or last not in _ACTIVATIONS:
