@@ -63,3 +63,14 @@ def test_the_class_of_results_is_no_other_class(tmp_path: Path) -> None:
     source = check_import(tmp_path, net.model(x, *outputs), net.feeds()).source
     assert "class EncoderOutput(nn.Module):" in source
     assert "class EncoderOutputs(NamedTuple):" in source
+
+
+def test_results_that_nest_many_calls_have_names(tmp_path: Path) -> None:
+    net = ScopedNet()
+    x = net.input("x", 2, 2, 2)
+    x = net.run("Tanh", "", net.linear("a", net.run("Flatten", "", x), 4, 4))
+    outputs = [x, net.linear("b", net.input("z", 2, 4), 4, 3)]
+    source = check_import(tmp_path, net.model(*outputs), net.feeds()).source
+    assert "return NetOutput(" in source
+    assert "self.a(x.flatten(1))" in source
+    assert "(self.a(x.flatten(1)" not in source.partition("return NetOutput(")[2]

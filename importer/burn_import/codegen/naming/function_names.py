@@ -48,6 +48,8 @@ _RECURRENT = {
 #: Roles of stored operands by primitive and position.
 POSITION_ROLES = {
     ("dequantize", 0): "quantized",
+    ("quantized_matmul", 0): "weight",
+    ("quantized_matmul", 3): "weight",
     ("integer_matmul", 0): "weight",
     ("integer_matmul", 1): "weight",
     ("gather_nd", 0): "table",
