@@ -98,6 +98,8 @@ class FunctionWriter:
         self.numbers: dict[str, int] = {}  # the highest number used for a name
         #: The type that each name has in the whole function.
         self.kinds: dict[str, str] = {}
+        #: The lengths of the lists that loops over modules collect, by name.
+        self.lengths: dict[str, int] = {}
         self.tail: Expression | None = None
         self.early = {value.data for value in self.results_first()}
         #: Required names of branch results.
