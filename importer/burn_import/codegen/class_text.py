@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 
@@ -13,6 +14,18 @@ class MethodText:
     signature: str
     result: str
     body: list[str]
+
+
+@dataclass(frozen=True)
+class ResultClass:
+    """A NamedTuple, with names and types of its fields.
+
+    ``owner`` says what returns it: ``the model``, or the name of a class.
+    """
+
+    name: str
+    owner: str
+    fields: Sequence[tuple[str, str]]
 
 
 @dataclass
@@ -41,6 +54,10 @@ class ClassText:
     steps: str = ""
     #: Record names of fields that differ from their attributes.
     record_names: dict[str, str] = field(default_factory=dict)
+    #: Names and types of several results.
+    result_fields: list[tuple[str, str]] = field(default_factory=list)
+    #: The NamedTuple that is written before the class.
+    result_class: ResultClass | None = None
 
     @property
     def parameters(self) -> str:

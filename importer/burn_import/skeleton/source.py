@@ -10,11 +10,8 @@ from burn.dtypes import float32, is_float
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.containers import Containers, Holders
 from burn_import.codegen.merge.merge_fields import share
-from burn_import.codegen.module.classes import (
-    DOC_ROOM,
-    covered_modules,
-    layer_text,
-)
+from burn_import.codegen.module.classes import layer_text
+from burn_import.codegen.module.descriptions import DOC_ROOM, covered_modules
 from burn_import.codegen.module.distinctive_names import distinctive_names, with_names
 from burn_import.codegen.module.formatting import format_emitted
 from burn_import.codegen.module.module import (
@@ -322,9 +319,7 @@ def _module(
             weights=count_text(count),
             record=comment(record),
             record_literal=literal(record),
-            imports=imports(texts, several=False, embeds=not record),
-            output_tuple="",
-            output_fields=[],
+            imports=imports(texts, embeds=not record),
             classes=texts,
         )
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from burn_import.tracing.trace import Symbol
@@ -15,8 +15,8 @@ COMPARISON = 6
 #: ``a if c else b``.
 CONDITIONAL = 1
 #: Negations of comparisons, and of those without NaN.
-EXACT = {" == ": " != ", " != ": " == ", " is not None": " is None"}
-EXACT |= {" is None": " is not None"}
+EQUALITY = {" == ": " != ", " != ": " == "}
+EXACT = EQUALITY | {" is not None": " is None", " is None": " is not None"}
 ORDERED = {" < ": " >= ", " >= ": " < ", " > ": " <= ", " <= ": " > "}
 
 
@@ -61,14 +61,19 @@ def merge(expressions: Iterable[Expression]) -> tuple[Symbol, ...]:
 
 def negate(condition: Expression, ordered: bool = False) -> Expression:
     """Return ``not condition``; ``ordered`` if it compares no NaN."""
-    opposite = (ORDERED | EXACT) if ordered else EXACT
+    negated = opposite(condition, (ORDERED | EXACT) if ordered else EXACT)
+    return condition.prefixed("not ", 5) if negated is None else negated
+
+
+def opposite(condition: Expression, pairs: Mapping[str, str]) -> Expression | None:
+    """Return a comparison with the opposite operator of ``pairs``, else None."""
     text = condition.text
     for at in _outer_spaces(text) if condition.precedence == COMPARISON else ():
-        for one, other in opposite.items():
+        for one, other in pairs.items():
             if text.startswith(one, at):
                 opposite_text = text[:at] + other + text[at + len(one) :]
                 return Expression(opposite_text, COMPARISON, condition.symbols)
-    return condition.prefixed("not ", 5)
+    return None
 
 
 def _outer_spaces(text: str) -> Iterator[int]:

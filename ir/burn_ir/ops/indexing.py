@@ -15,6 +15,7 @@ from burn_ir.ops.support import (
     known_dims,
     known_ints,
     length,
+    run_of,
     shape_of,
     unnamed_dims,
 )
@@ -42,6 +43,9 @@ class Gather(Op, onnx="Gather", versions=(1, 11, 13)):
         key = self._key(data)
         if numbers is not None and shape_of(indices) == () and key is not None:
             return data[(*key, numbers[0])] if key else data[numbers[0]]
+        run = run_of(numbers or (), shape_of(data), self.axis)
+        if run is not None and key is not None and len(indices.shape) == 1:
+            return data[(*key, run)]
         if self.axis == 0:
             return ops.take(data, indices)
         return ops.take(data, indices, axis=self.axis)

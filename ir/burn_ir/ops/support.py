@@ -140,6 +140,22 @@ def dims_of(operand: Value) -> tuple[Dim, ...] | None:
         return None
 
 
+def run_of(
+    numbers: Sequence[Dim], shape: tuple[Dim, ...] | None, axis: int
+) -> slice | None:
+    """Return the slice of ``axis`` that consecutive indices select, else None."""
+    first, count = numbers[0] if numbers else None, len(numbers)
+    extent = None if shape is None else shape[axis]
+    if not isinstance(extent, int) or not isinstance(first, int):
+        return None
+    if list(numbers) != list(range(first, first + count)) or first < -extent:
+        return None
+    start = first + extent if first < 0 else first
+    if start + count > extent:
+        return None
+    return slice(start or None, start + count if start + count < extent else None)
+
+
 def size_of(operand: Value) -> Any:
     """Return an integer operand as a number or dimension, or as a tensor if unknown."""
     dims = dims_of(operand)

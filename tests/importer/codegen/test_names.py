@@ -18,7 +18,7 @@ from onnx import helper
 import burn
 from burn_import import load
 from burn_import.codegen.gate.gate import check, check_body
-from burn_import.codegen.module.classes import covered_modules
+from burn_import.codegen.module.descriptions import covered_modules
 from burn_import.compiler import compile_graph
 from burn_import.frontends.onnx.dims import DimNames
 from burn_import.frontends.onnx.scopes import scope_of

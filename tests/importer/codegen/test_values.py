@@ -257,6 +257,9 @@ def test_an_integer_is_no_limit(tmp_path: Path) -> None:
     [
         (math.log(16), "math.log(16)"),
         (math.sqrt(24), "math.sqrt(24)"),
+        (8**-0.5, "8**-0.5"),
+        (8**-0.25, "8**-0.25"),
+        (math.log(39 / 4), "math.log(39 / 4)"),
         (math.tau, "math.tau"),
         (4.0, "4.0"),
         (4.89898, "4.89898"),
@@ -270,3 +273,62 @@ def test_functions_of_integers(tmp_path: Path, number: float, text: str) -> None
     for target in ("burn", "torch"):
         options = Options(target=target)
         assert f"x * {text}\n" in import_model(tmp_path / "net.onnx", options).text
+
+
+def test_a_root_is_the_base_of_a_power(tmp_path: Path) -> None:
+    node = helper.make_node("Pow", ["n", "x"], ["y"])
+    arrays = {"x": RNG.normal(size=5).astype(np.float32)}
+    proto = net([node], arrays, n=np.array(8**-0.5, np.float32))
+    agrees(tmp_path, proto, arrays)
+
+
+@pytest.mark.parametrize(
+    ("indices", "source"),
+    [
+        ([0], "x[:, :1]"),
+        ([1], "x[:, 1:2]"),
+        ([2, 3], "x[:, 2:]"),
+        ([-3, -2], "x[:, 1:3]"),
+        ([0, 2], "ops.take(x, [0, 2], axis=1)"),
+        ([1, 0], "ops.take(x, [1, 0], axis=1)"),
+        ([-1, 0], "ops.take(x, [-1, 0], axis=1)"),
+    ],
+)
+def test_consecutive_indices_are_a_slice(
+    tmp_path: Path, indices: list[int], source: str
+) -> None:
+    proto = net(
+        [
+            helper.make_node("Relu", ["v"], ["x"]),
+            helper.make_node("Gather", ["x", "i"], ["y"], axis=1),
+        ],
+        {"v": np.zeros((2, 4), np.float32)},
+        i=np.array(indices),
+    )
+    proto.graph.input[0].type.tensor_type.shape.dim[1].dim_value = 4
+    arrays = {"v": RNG.normal(size=(2, 4)).astype(np.float32)}
+    agrees(tmp_path, proto, arrays)
+    text = import_model(tmp_path / "net.onnx").text
+    assert source.replace("(x", "(ops.relu(v)").replace("x[", "ops.relu(v)[") in text
+
+
+def test_indices_into_an_axis_without_a_number_are_checked(tmp_path: Path) -> None:
+    node = helper.make_node("Gather", ["x", "i"], ["y"], axis=1)
+    arrays = {"x": RNG.normal(size=(2, 4)).astype(np.float32)}
+    proto = net([node], arrays, i=np.array([0]))
+    agrees(tmp_path, proto, arrays)
+    assert "ops.take(x, [0], axis=1)" in import_model(tmp_path / "net.onnx").text
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_negated_equality_is_inequality(tmp_path: Path, dtype: str) -> None:
+    nodes = [
+        helper.make_node("Equal", ["x", "z"], ["e"]),
+        helper.make_node("Not", ["e"], ["y"]),
+    ]
+    one, other = np.array([1, 2, 3], dtype), np.array([1, 3, 3], dtype)
+    if dtype == "float32":
+        one[2] = other[2] = np.nan
+    proto = net(nodes, {"x": one, "z": other})
+    agrees(tmp_path, proto, {"x": one, "z": other})
+    assert "return x != z" in import_model(tmp_path / "net.onnx").text

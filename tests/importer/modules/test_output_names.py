@@ -27,3 +27,50 @@ def test_layers_with_the_names_of_packages(tmp_path: Path) -> None:
     outputs = [net.linear(head, x, 4, 3) for head in ("nn", "burn")]
     actual = check_import(tmp_path, net.model(*outputs), net.feeds())
     assert "    nn_: Tensor\n    burn_: Tensor\n" in actual.source
+
+
+def four_results(net: ScopedNet, scope: str) -> list[str]:
+    """Return the hidden states after each of four different layers in ``scope``."""
+    x, results = net.input("x", 2, 4), []
+    for name, op in zip("abcd", ("Relu", "Tanh", "Sigmoid", "Erf"), strict=True):
+        x = net.run(op, scope, net.linear(f"{scope}.{name}", x, 4, 4))
+        results.append(x)
+    return results
+
+
+def test_a_module_with_four_results_returns_a_named_tuple(tmp_path: Path) -> None:
+    net = ScopedNet()
+    results = four_results(net, "body.encoder")
+    x = net.linear("head", results[0], 4, 3)
+    for one in results[1:]:
+        x = net.run("Add", "", x, net.linear("head", one, 4, 3))
+    source = check_import(tmp_path, net.model(x), net.feeds()).source
+    assert source.count("(NamedTuple):") == 1
+    assert "class EncoderOutput(NamedTuple):" in source
+    assert all(f"    hidden_state_{number}: Tensor\n" in source for number in range(4))
+    assert "        return EncoderOutput(" in source
+    # The module around it returns what it gets.
+    assert source.count(") -> EncoderOutput:") == source.count("nn.Module):") - 1
+
+
+def test_the_class_of_results_is_no_other_class(tmp_path: Path) -> None:
+    net = ScopedNet()
+    first, *others = four_results(net, "encoder")
+    x = net.run("Relu", "encoder_output", net.linear("encoder_output.a", first, 4, 3))
+    outputs = [
+        net.linear(f"head.{number}", one, 4, 3) for number, one in enumerate(others)
+    ]
+    source = check_import(tmp_path, net.model(x, *outputs), net.feeds()).source
+    assert "class EncoderOutput(nn.Module):" in source
+    assert "class EncoderOutputs(NamedTuple):" in source
+
+
+def test_results_that_nest_many_calls_have_names(tmp_path: Path) -> None:
+    net = ScopedNet()
+    x = net.input("x", 2, 2, 2)
+    x = net.run("Tanh", "", net.linear("a", net.run("Flatten", "", x), 4, 4))
+    outputs = [x, net.linear("b", net.input("z", 2, 4), 4, 3)]
+    source = check_import(tmp_path, net.model(*outputs), net.feeds()).source
+    assert "return NetOutput(" in source
+    assert "self.a(x.flatten(1))" in source
+    assert "(self.a(x.flatten(1)" not in source.partition("return NetOutput(")[2]

@@ -237,7 +237,7 @@ def _stems(group: list[Draft] | Family) -> set[str]:
 def merge_family(drafts: Sequence[Draft], families: Families) -> Family | None:
     """Return the drafts merged to one class, or None."""
     members = sorted(drafts, key=lambda draft: (-len(draft.body.fields), -draft.size))
-    if len({(draft.text.result, draft.text.plain[0]) for draft in drafts}) > 1:
+    if len({draft.text.plain[0] for draft in drafts}) > 1:
         return None
     if any(d.text.record_names != drafts[0].text.record_names for d in drafts):
         return None

@@ -19,7 +19,8 @@ from burn_import.codegen.merge.merge_classes import (
 )
 from burn_import.codegen.merge.merge_fields import share
 from burn_import.codegen.merge.shared_holders import shared_holders
-from burn_import.codegen.module.classes import ClassWriter, part_doc
+from burn_import.codegen.module.classes import ClassWriter
+from burn_import.codegen.module.descriptions import part_doc
 from burn_import.codegen.module.distinctive_names import distinctive_names, with_names
 from burn_import.codegen.module.local_functions import as_functions
 from burn_import.codegen.naming.function_names import (

@@ -25,7 +25,11 @@ from burn_import.codegen.merge.merge_classes import Families, Family
 from burn_import.codegen.merge.patching import Arrangement, patch, reorder_arguments
 from burn_import.codegen.merge.unified_body import Body
 from burn_import.codegen.module.methods import Method, split_into_methods
-from burn_import.codegen.naming.function_names import constant_roles, names_of_nouns
+from burn_import.codegen.naming.function_names import (
+    constant_roles,
+    names_of_nouns,
+    result_names,
+)
 from burn_import.codegen.printing.stored_numbers import unify_number_reads
 from burn_import.codegen.printing.target import BURN, Target
 from burn_import.codegen.printing.writer import FunctionWriter
@@ -37,20 +41,13 @@ from burn_import.structure.sequential import function_name, step_layer
 from burn_import.tracing.identifiers import (
     MEMBERS,
     Namespace,
-    comment,
     dtype_source,
     literal,
-    snake,
 )
 from burn_import.tracing.trace import Block
-from burn_ir.containers import kind_of, python_type
-from burn_ir.dim import symbol
+from burn_ir.containers import python_type
 from burn_ir.graph import Graph, Node, nested_nodes
 from burn_ir.op import Layer
-from burn_ir.types import Type
-
-#: Maximum length of the docstring of a class, which is one line.
-DOC_ROOM = 78
 
 
 class ClassWriter:
@@ -180,19 +177,22 @@ class ClassWriter:
             body = writer.write()
         body = self.defaults(parameters) + body
         kinds = [python_type(self.graph.type(name)) for name in self.part.outputs]
-        several = wrap or f"tuple[{', '.join(kinds)}]"
+        result = wrap or f"tuple[{', '.join(kinds)}]"
+        several = len(kinds) != 1
+        fields = outputs or result_names(self.part, self.nouns)
         return ClassText(
             self.part.class_name,
             doc,
             self.fields(),
             self.signature(parameters),
-            kinds[0] if len(kinds) == 1 else several,
+            result if several else kinds[0],
             body,
             not self.part.path,
             modules | self.imported(),
             plain=[", ".join(kinds), *plain],
             methods=methods,
             record_names={one.name: one.record_name for one in self.siblings},
+            result_fields=list(zip(fields, kinds, strict=True)) if several else [],
         )
 
     def writer(
@@ -333,64 +333,3 @@ def layer_text(layer: Layer) -> str:
 
 def _argument(value: Any) -> str:
     return dtype_source(value) if isinstance(value, np.dtype) else literal(value)
-
-
-def part_doc(part: ModuleNode, paths: list[Path], shown: bool = True) -> str:
-    """Return a line with the path of a module, and the shapes it computes.
-
-    Shapes are left out unless ``shown``, since modules with one class may differ in
-    them.
-    """
-    if not part.path or not part.inputs or not part.outputs:
-        return ""
-    covered = covered_modules(paths)
-    shapes = [
-        shown_type(part.graph.types[name]).partition("[")[2]
-        for name in (part.inputs[0], part.outputs[0])
-    ]
-    result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"
-    doc = f"{covered}: [{shapes[0]} -> {result}."
-    short = shown and not part.is_quantizer and len(doc) <= DOC_ROOM
-    return comment(doc if short else f"{covered}.", DOC_ROOM)
-
-
-def covered_modules(paths: Sequence[Path]) -> str:
-    """Return the first path and the number of others; a long path lacks its start."""
-    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    text = f"``{'.'.join(paths[0])}``{more}"
-    for start in range(1, len(paths[0])):
-        if len(text) < DOC_ROOM:
-            break
-        text = f"``...{'.'.join(paths[0][start:])}``{more}"
-    return text
-
-
-def describe(graph: Graph, names: list[str], values: tuple[str, ...]) -> list[str]:
-    """Return documentation lines with name, dtype and shape of outputs.
-
-    A different name in the file is appended.
-    """
-    width = max((len(name) for name in names), default=0)
-    lines = []
-    for name, value in zip(names, values, strict=True):
-        value_type = graph.type(value)
-        shown = "" if value_type is None else comment(shown_type(value_type))
-        origin = origin_of(name, value)
-        suffix = f"  ({origin})" if origin else ""
-        lines.append(f"    {name:<{width}}  {shown}{suffix}")
-    return lines
-
-
-def origin_of(name: str, value: str) -> str:
-    """Return a value's name in the file if it differs from ``name``, else ""."""
-    same = name.rstrip("_").startswith(snake(value, "input").rstrip("_"))
-    return "" if same else comment(value, 40)
-
-
-def shown_type(value_type: Type) -> str:
-    """Return the type, with long dimension expressions left open."""
-    if kind_of(value_type) != "tensor":
-        return value_type.name
-    dims = value_type.shape or ()
-    short = tuple(d if len(str(d)) <= 24 else symbol("?") for d in dims)
-    return value_type.with_shape(None if value_type.shape is None else short).name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from burn_import.codegen.gate.allowed import INPUT
-from burn_import.codegen.module.classes import origin_of, shown_type
+from burn_import.codegen.module.descriptions import origin_of, shown_type
 from burn_import.tracing.identifiers import literal
 from burn_ir.graph import Graph
 

@@ -17,10 +17,11 @@ from burn_import.codegen.containers.tied_weights import (
     without_repetitions,
 )
 from burn_import.codegen.module.assembly import class_texts
-from burn_import.codegen.module.classes import describe
+from burn_import.codegen.module.descriptions import describe
 from burn_import.codegen.module.formatting import format_emitted
 from burn_import.codegen.module.input_checks import input_checks
 from burn_import.codegen.module.repeated_sequences import with_sequence_classes
+from burn_import.codegen.module.result_classes import with_result_classes
 from burn_import.codegen.module.root_parameters import with_root_parameters
 from burn_import.codegen.module.sequential_model import promote_list
 from burn_import.codegen.naming.argument_order import order_boundaries
@@ -33,10 +34,8 @@ from burn_import.codegen.printing.target import BURN, Target
 from burn_import.codegen.trace.unread_results import drop_unread_results
 from burn_import.structure import Tree
 from burn_import.structure.module_tree import Entry
-from burn_import.structure.shared_classes import tuple_name
 from burn_import.tracing.identifiers import comment, literal
 from burn_import.version import OLDEST_RUNTIME
-from burn_ir.containers import python_type
 from burn_ir.errors import UnsupportedModel
 from burn_ir.graph import Graph
 from burn_ir.types import Array
@@ -118,6 +117,7 @@ def assemble(
     names = find_record_names(texts, entries, tree)
     texts = with_record_names(texts, names)
     texts = with_root_parameters(with_sequence_classes(texts), tree)
+    texts = with_result_classes(texts)
     owned = unique_entries(entries, ties)
     weights = [(names.key_of(e), graph.constants[e.constant]) for e in owned]
     if inside:
@@ -149,7 +149,6 @@ def module_text(
     """Return the text of a module; ``more`` are further template values."""
     tree, texts, outputs = parts.tree, parts.texts, parts.nouns.outputs
     graph = tree.root.graph
-    several = len(graph.results) > 1
     inputs = parameter_names(tree.root, parts.nouns.values)
     arrays = [array for _, array in parts.weights]
     count = sum(int(np.prod(array.shape, dtype=np.int64)) for array in arrays)
@@ -160,12 +159,7 @@ def module_text(
         "weights": count_text(count),
         "record": comment(record),
         "record_literal": literal(record),
-        "imports": imports(texts, several, embeds=not record),
-        "output_tuple": tuple_name(tree.root.class_name) if several else "",
-        "output_fields": [
-            (name, python_type(graph.type(value)))
-            for name, value in zip(outputs, graph.results, strict=True)
-        ],
+        "imports": imports(texts, embeds=not record),
         "classes": texts,
     }
     return render(template, **values | more)
@@ -191,17 +185,15 @@ def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
     return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."
 
 
-def imports(
-    texts: Sequence[ClassText], several: bool, *, embeds: bool = False
-) -> list[str]:
+def imports(texts: Sequence[ClassText], *, embeds: bool = False) -> list[str]:
     """Return the import statements, and the check of the runtime's version.
 
-    ``several`` is true if a NamedTuple is defined, ``embeds`` if the record stands in
-    the module.
+    ``embeds`` is true if the record stands in the module.
     """
     used = set().union(*(text.modules for text in texts)) | {"burn", "nn"}
     lines = ["import math"] if "math" in used else []
     lines += ["from base64 import b64decode" if embeds else "from pathlib import Path"]
+    several = any(text.result_class for text in texts)
     lines += ["from typing import NamedTuple", ""] if several else [""]
     names = ["Tensor"] if any(text.body for text in texts) else []
     names += sorted(used & {"nn", "ops"})

@@ -13,7 +13,7 @@ from burn_import.codegen.naming.short_names import short_names
 from burn_import.codegen.naming.value_names import infer_value_names
 from burn_import.codegen.naming.vocabulary import result_of
 from burn_import.codegen.printing.consumer_words import specific_name
-from burn_import.codegen.printing.name_candidates import STREAMS
+from burn_import.codegen.printing.name_candidates import STREAMS, result_word
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.provenance.exporter_names import (
     custom_identifier,
@@ -48,6 +48,8 @@ _RECURRENT = {
 #: Roles of stored operands by primitive and position.
 POSITION_ROLES = {
     ("dequantize", 0): "quantized",
+    ("quantized_matmul", 0): "weight",
+    ("quantized_matmul", 3): "weight",
     ("integer_matmul", 0): "weight",
     ("integer_matmul", 1): "weight",
     ("gather_nd", 0): "table",
@@ -287,6 +289,24 @@ def names_of_nouns(nouns: Sequence[str]) -> list[str]:
     names = Namespace()
     streams = iter(STREAMS)
     return [names.unique(noun or next(streams, STREAMS[1])) for noun in nouns]
+
+
+def result_names(part: ModuleNode, nouns: Mapping[str, str]) -> list[str]:
+    """Return the field names of the NamedTuple that a submodule returns.
+
+    Results without nouns are numbered: ``hidden_state_0``, ``hidden_state_1``.
+    """
+    names, numbers = Namespace(dir(tuple)), Counter[str]()
+    words = [
+        nouns.get(name) or result_word(part.graph.type(name)) for name in part.outputs
+    ]
+    counts = Counter(words)
+    fields = []
+    for word in words:
+        field = f"{word}_{numbers[word]}" if counts[word] > 1 else word
+        numbers[word] += 1
+        fields.append(names.unique(field))
+    return fields
 
 
 def heads(root: ModuleNode) -> dict[str, str]:

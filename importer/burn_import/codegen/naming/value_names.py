@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from burn.dtypes import bool_, is_float
+from burn_import.codegen.naming.modulation import modulation_names
 from burn_import.codegen.naming.vocabulary import (
     COMPARES,
     FACTORS,
@@ -48,7 +49,7 @@ def infer_value_names(tree: Tree) -> dict[str, str]:
         run.name_module_result(part)
     for node in reversed(run.nodes):
         run.name_operands(node)
-    return run.nouns()
+    return run.nouns() | modulation_names(tree.root.graph)
 
 
 class _Finder:

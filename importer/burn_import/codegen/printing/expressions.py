@@ -18,10 +18,12 @@ from burn_import.codegen.trace.primitive_parameters import (
 from burn_import.tracing.expression import (
     ATOM,
     COMPARISON,
+    EQUALITY,
     Expression,
     atom,
     merge,
     negate,
+    opposite,
 )
 from burn_import.tracing.scalar_operands import (
     fill_number,
@@ -108,6 +110,11 @@ class Renderer(OperandRenderer):
         if deciding and name == "logical_not" and first.data in self.python:
             self.python.add(call.targets[0])
             return negate(self.data(first), ordered=True)
+        if name == "logical_not" and isinstance(first, Tensor):
+            pending = self.pending.get(first.data)
+            unequal = None if pending is None else opposite(pending, EQUALITY)
+            if unequal is not None:
+                return unequal
         if deciding and name == "has_element":
             self.python.add(call.targets[0])
             value = self.data(first)

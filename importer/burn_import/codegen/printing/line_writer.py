@@ -24,6 +24,7 @@ class LineWriter(Protocol):
     lines: list[str]
     live: dict[str, Symbol | None]
     kinds: dict[str, str]
+    lengths: dict[str, int]
     forced: dict[Symbol, str]
     preferred: dict[Symbol, str]
     plain: set[str]

@@ -47,7 +47,7 @@ def in_one_line(
     if not isinstance(statement, Apply | ModuleCall):
         return expression
     symbols = list(dict.fromkeys(symbols_in(operands(statement))))
-    if _is_deep(expression.text):
+    if is_deep(expression.text):
         deep = _nested_operands(writer, symbols)
         expression = _name_operands(writer, statement, deep, indent)
     start = "return " if writer.is_last(statement) else f"{name} = "
@@ -86,7 +86,7 @@ def _nested_operands(writer: LineWriter, symbols: Sequence[Symbol]) -> list[Symb
     return [
         symbol
         for symbol in deferred
-        if symbol in writer.held and _is_deep(pending[symbol].text, 1)
+        if symbol in writer.held and is_deep(pending[symbol].text, 1)
     ]
 
 
@@ -121,7 +121,7 @@ def _longest(
     return [sorted(group, key=symbols.index) for group in groups.values()]
 
 
-def _is_deep(text: str, more: int = 0) -> bool:
+def is_deep(text: str, more: int = 0) -> bool:
     """Return whether ``text`` nests too deeply with that many calls around it."""
     calls, operations = nesting(text)
     return calls + more > MOST_NESTED or operations + more > MOST_OPERATIONS

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from burn.dtypes import is_float
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import singular, snake
 from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
+from burn_ir.types import Type
 
 if TYPE_CHECKING:
     from burn_import.codegen.printing.line_writer import LineWriter
@@ -22,6 +24,8 @@ MOST_NUMBERED = 4
 #: The least number of results of a module that are numbered as feature maps, and the
 #: least number of their axes.
 FEATURE_MAPS, IMAGE = 3, 4
+#: Maximum number of results that a module returns as a plain tuple.
+MOST_IN_TUPLE = 3
 
 #: Nouns of results by primitive.
 ROLES = {
@@ -158,9 +162,9 @@ def name_candidates(
         yield noun
         yield from _qualified(writer, noun, statement)
         return
-    maps = _feature_maps(writer, statement)
-    if symbol in maps:
-        yield f"features_{maps.index(symbol)}"
+    numbered = _numbered_results(writer, statement)
+    if symbol in numbered:
+        yield f"{result_word(symbol.type)}_{numbered.index(symbol)}"
     sources = {writer.render.names[s]: None for s in expression.symbols}
     if len(statement.targets) == 1:
         yield from (stream for stream in STREAMS if stream in sources)
@@ -176,20 +180,27 @@ def name_candidates(
     yield from STREAMS
 
 
-def _feature_maps(writer: LineWriter, statement: Statement) -> list[Symbol]:
-    """Return the results of a module that are images of different sizes.
+def result_word(value_type: Type | None) -> str:
+    """Return a word for one of several results without nouns, by its rank."""
+    shape = None if value_type is None else value_type.shape
+    if shape is None or value_type is None or not is_float(value_type.dtype):
+        return "output"
+    return "features" if len(shape) >= IMAGE else "hidden_state"
 
-    None of them has a noun; there are at least ``FEATURE_MAPS``.
+
+def _numbered_results(writer: LineWriter, statement: Statement) -> list[Symbol]:
+    """Return the results of a module that are one series: none of them has a noun.
+
+    They are images of different sizes, at least ``FEATURE_MAPS``, or all results of a
+    module that returns a NamedTuple.
     """
     if not isinstance(statement, ModuleCall):
         return []
-    maps = [
-        symbol
-        for symbol in statement.targets
-        if symbol.type is not None
-        and len(symbol.type.shape or ()) >= IMAGE
-        and not noun_of(writer, symbol, statement)
-    ]
+    series = [s for s in statement.targets if not noun_of(writer, s, statement)]
+    words = {result_word(symbol.type) for symbol in series}
+    if len(series) == len(statement.targets) > MOST_IN_TUPLE and len(words) == 1:
+        return series
+    maps = [s for s in series if result_word(s.type) == "features"]
     sizes = {symbol.shape[2:] for symbol in maps}
     return maps if len(maps) == len(sizes) >= FEATURE_MAPS else []
 

@@ -14,6 +14,7 @@ from burn.dtypes import DType, bfloat16, float16, float32, float64, is_float, la
 from burn_import.codegen.printing.burn_source import BurnSource
 from burn_import.tracing.expression import (
     ATOM,
+    POWER,
     Expression,
     atom,
     merge,
@@ -173,10 +174,11 @@ class OperandRenderer(BurnSource):
         dtype = _limited_dtype(value)
         if dtype is not None:
             return atom(self.limit(dtype, "max" if value > 0 else "min"))
-        text = _formula(value) or literal(value)
+        formula = _formula(value)
+        text = formula or literal(value)
         if "math." in text:
             self.modules.add("math")
-        return atom(text)
+        return Expression(text, POWER) if "**" in formula else atom(text)
 
 
 def _formula(value: Any) -> str:
@@ -186,12 +188,23 @@ def _formula(value: Any) -> str:
 
 @cache
 def _formulas() -> dict[float, str]:
-    """Return the source of logarithms and roots of integers, by their float32."""
+    """Return the source of logarithms and roots of integers, by their float32.
+
+    Attention scales scores by one over a root, or queries and keys by the root of it.
+    Positions in buckets are divided by the logarithm of a quotient.
+    """
     texts = {float(np.float32(math.tau)): "math.tau"}
     for number in range(2, MOST_ROOTED):
         texts[float(np.float32(math.log(number)))] = f"math.log({number})"
         if math.isqrt(number) ** 2 != number:
             texts[float(np.float32(math.sqrt(number)))] = f"math.sqrt({number})"
+            texts[float(np.float32(number**-0.5))] = f"{number}**-0.5"
+            texts[float(np.float32(number**-0.25))] = f"{number}**-0.25"
+    for number in range(3, MOST_ROOTED, 2):
+        for divisor in (2, 4, 8, 16, 32, 64, 128, 256):
+            if number > divisor:
+                value = float(np.float32(math.log(number / divisor)))
+                texts.setdefault(value, f"math.log({number} / {divisor})")
     return texts
 
 

@@ -111,6 +111,8 @@ def _lists(writer: LineWriter, loop: Repetition, indent: int) -> list[str]:
         writer.line(f"{writer.declared(name, target, EMPTY)} = []", indent)
         writer.claim(target, name)
         names.append(name)
+        rounds = {members.stop - members.start for members in loop.members[:1]}
+        writer.lengths[name] = rounds.pop() if rounds else 0
     return names
 
 
@@ -119,7 +121,17 @@ def _source(writer: LineWriter, source: Any) -> Expression:
     if isinstance(source, Tensor):
         return writer.result(source)
     values = [writer.result(value) for value in source]
-    return Expression(_tuple([v.text for v in values]), ATOM, merge(values))
+    texts = [value.text for value in values]
+    text = _reversed_list(writer, texts) or _tuple(texts)
+    return Expression(text, ATOM, merge(values))
+
+
+def _reversed_list(writer: LineWriter, texts: list[str]) -> str:
+    """Return ``states[::-1]`` for all items of a collected list from the last on."""
+    name = texts[0].partition("[")[0]
+    count = writer.lengths.get(name, 0)
+    items = [f"{name}[{number}]" for number in reversed(range(count))]
+    return f"{name}[::-1]" if count > 1 and texts == items else ""
 
 
 def _tuple(texts: list[str]) -> str:

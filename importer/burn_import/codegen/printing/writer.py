@@ -9,7 +9,7 @@ from typing import Any
 from burn import Tensor
 from burn_import.codegen.printing.consumer_words import uses
 from burn_import.codegen.printing.expressions import Renderer
-from burn_import.codegen.printing.long_lines import in_one_line
+from burn_import.codegen.printing.long_lines import in_one_line, is_deep
 from burn_import.codegen.printing.name_candidates import (
     STREAMS,
     name_candidates,
@@ -98,6 +98,8 @@ class FunctionWriter:
         self.numbers: dict[str, int] = {}  # the highest number used for a name
         #: The type that each name has in the whole function.
         self.kinds: dict[str, str] = {}
+        #: The lengths of the lists that loops over modules collect, by name.
+        self.lengths: dict[str, int] = {}
         self.tail: Expression | None = None
         self.early = {value.data for value in self.results_first()}
         #: Required names of branch results.
@@ -162,15 +164,21 @@ class FunctionWriter:
         if len(results) > 1 and is_long and not self.wrap:
             text = self.named_results(indent)
         if self.wrap:
-            text = f"{self.wrap}({text})"
+            deep = [value for value in self.trace.returned if self.is_deep(value.data)]
+            text = f"{self.wrap}({self.named_results(indent, deep) if deep else text})"
         assignment = f"{'    ' * indent}{text} = "
         if self.lines and text.isidentifier() and self.lines[-1].startswith(assignment):
             text = self.lines.pop().removeprefix(assignment)
         self.line(f"return {text}", indent)
 
-    def named_results(self, indent: int) -> str:
-        """Return several results, after those that are expressions got names."""
-        for value in self.trace.returned:
+    def is_deep(self, result: Symbol) -> bool:
+        """Return whether an expression has no room for a call around it."""
+        pending = self.render.pending.get(result)
+        return pending is not None and is_deep(pending.text, 1)
+
+    def named_results(self, indent: int, named: Sequence[Tensor] = ()) -> str:
+        """Return several results, after those of ``named``, or all, got names."""
+        for value in named or self.trace.returned:
             if value.data in self.render.pending and value.data in self.held:
                 self.give_name(*self.held[value.data], indent)
         return ", ".join(self.result(value).text for value in self.trace.returned)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.module.classes import describe
+from burn_import.codegen.module.descriptions import describe
 from burn_import.codegen.module.formatting import format_source
 from burn_import.codegen.module.module import (
     Assembly,

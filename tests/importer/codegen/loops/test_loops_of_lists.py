@@ -53,3 +53,27 @@ def test_a_member_that_only_holds_the_default_of_an_input(tmp_path: Path) -> Non
     loaded: Any = load(path)
     got = loaded(burn.tensor(x)).numpy()
     np.testing.assert_allclose(got, -wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_collected_results_are_read_from_the_last_on(tmp_path: Path) -> None:
+    weights: dict[str, Any] = {}
+    for name in ("downs", "ups"):
+        for number in range(4):
+            key = f"{name}.{number}.weight"
+            weights[key] = normal(4, 4, seed=len(weights)) / 2
+    lines: list[str] = []
+    value = "x"
+    for number in range(4):
+        lines.append(f"d{number}_p = MatMul ({value}, downs__{number}__weight)")
+        lines.append(f"d{number} = Tanh (d{number}_p)")
+        lines.append(f"p{number} = Sin (d{number})")
+        value = f"p{number}"
+    for number, skip in enumerate(reversed(range(4))):
+        lines.append(f"u{number}_s = Mul ({value}, d{skip})")
+        lines.append(f"u{number}_p = MatMul (u{number}_s, ups__{number}__weight)")
+        lines.append(f"u{number} = Tanh (u{number}_p)")
+        value = f"u{number}"
+    lines.append(f"y = Identity ({value})")
+    text = "agraph (float[n, 4] x) => (float[n, 4] y) {\n" + "\n".join(lines) + "\n}"
+    source = check(tmp_path, text, {"x": normal(3, 4, seed=99)}, weights=weights)
+    assert "[::-1]" in source
