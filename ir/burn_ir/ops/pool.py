@@ -206,24 +206,3 @@ class GlobalLpPool(Global, Op, onnx="GlobalLpPool", versions=(1, 2, 22)):
             return over_axes_from(x, 2, ops.reduce_l2)
         powers = ops.abs(x) ** float(self.p)
         return over_axes_from(powers, 2, ops.sum) ** (1.0 / self.p)
-
-
-@operator
-class AdaptiveAveragePool(Op, onnx="AdaptiveAveragePool", versions=(1,), domain="burn"):
-    """The means of ``output_size`` windows that cover each spatial axis evenly."""
-
-    output_size: Ints
-
-    def infer(self, x: Type) -> Type:
-        expect_float(x)
-        if x.shape is None:
-            return x.forget()
-        if x.rank != len(self.output_size) + 2 or min(self.output_size) < 1:
-            raise InvalidOperand(
-                f"expected an extent for each spatial axis of {x.name}, "
-                f"got {self.output_size}"
-            )
-        return x.with_shape((*x.shape[:2], *self.output_size))
-
-    def lower(self, x: Value) -> Value:
-        return ops.adaptive_avg_pool(x, output_size=one(self.output_size))

@@ -69,10 +69,3 @@ def rolled(draw: Draw, version: int) -> Example:
     shifts = tuple(draw(st.integers(-7, 7)) for _ in axes)
     attrs = {"axes": tuple(axes), "shifts": shifts}
     return Example(attrs, [floats(draw, shape)])
-
-
-@case("AdaptiveAveragePool", domain="burn")
-def adaptive(draw: Draw, version: int) -> Example:
-    shape = extents(draw, 3, 5)
-    sizes = tuple(draw(st.integers(1, 4)) for _ in shape[2:])
-    return Example({"output_size": sizes}, [floats(draw, shape)], rtol=1e-5)

@@ -20,7 +20,7 @@ from burn_ir.types import Array, Type
 
 OPSETS = {"": 23, "burn": 1}
 #: Operators of burn's own domain.
-OWN = frozenset({"AdaptiveAveragePool", "Conv1D", "Linear"})
+OWN = frozenset({"AdaptiveAvgPool", "Conv1D", "Linear"})
 #: Producer of graphs whose weight names are PyTorch's keys.
 PRODUCER = "pytorch"
 #: The output name of classification scores.

@@ -148,7 +148,7 @@ class _Run:
             x = self.w.op("GlobalAveragePool", x)
         else:
             size = (side,) * len(self.w.inputs["x"].dims[2:])
-            x = self.w.op("AdaptiveAveragePool", x, output_size=size)
+            x = self.w.op("AdaptiveAvgPool", x, output_size=size)
         return self.w.op("Flatten", x, axis=1)
 
     def miss(self, step: Step, noun: str, option: str) -> None:

@@ -51,7 +51,7 @@ def vgg(w: RecipeWriter, config: Config) -> RawModel:
             x = max_pool(w, x, 2, 2)
     channels = w.shape(f"features.{places[-1][0]}.weight")[0]
     side = isqrt(w.shape("classifier.0.weight")[1] // channels)
-    x = w.op("AdaptiveAveragePool", x, output_size=(side, side))
+    x = w.op("AdaptiveAvgPool", x, output_size=(side, side))
     x = w.op("Flatten", x, axis=1)
     for number in (0, 3):
         x = relu(w, w.linear(f"classifier.{number}", x))

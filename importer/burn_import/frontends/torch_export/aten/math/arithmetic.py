@@ -35,16 +35,17 @@ def into_out(function: Rule, *, is_float: bool = False) -> Rule:
     def apply(
         g: Builder,
         self: Operand,
-        other: Operand,
+        other: Operand | None = None,
         *,
         alpha: Operand | None = None,
         out: Value,
     ) -> Value:
-        dtype = promoted_dtype((self, other))
+        operands = (self,) if other is None else (self, other)
+        dtype = promoted_dtype(operands)
         if is_float and kind_of(dtype) < kind_of(FLOAT32):
             dtype = FLOAT32
         options = {} if alpha is None else {"alpha": alpha}
-        return g.cast(function(g.at(dtype), self, other, **options))
+        return g.cast(function(g.at(dtype), *operands, **options))
 
     return apply
 

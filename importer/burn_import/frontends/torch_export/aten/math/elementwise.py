@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from ml_dtypes import finfo
 
+from burn_import.frontends.torch_export.aten.math.arithmetic import into_out
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     FLOAT32,
@@ -24,20 +25,6 @@ def unary(op_type: str) -> Rule:
 
     def apply(g: Builder, self: Operand) -> Value:
         return g.op(op_type, g.cast(self))
-
-    return apply
-
-
-def unary_into_out(function: Rule, *, is_float: bool) -> Rule:
-    """Return the rule of an overload that writes to ``out``, which may be wider.
-
-    ``is_float`` says that the result of whole numbers is float32.
-    """
-
-    def apply(g: Builder, self: Value, *, out: Value) -> Value:
-        is_whole = kind_of(self.dtype) < kind_of(FLOAT32)
-        dtype = FLOAT32 if is_float and is_whole else self.dtype
-        return g.cast(function(g.at(dtype), self))
 
     return apply
 
@@ -63,7 +50,7 @@ for _name, _op in {
     "reciprocal": "Reciprocal",
 }.items():
     rule(f"aten.{_name}.default")(unary(_op))
-    _rule = unary_into_out(unary(_op), is_float=_name not in ("abs", "neg"))
+    _rule = into_out(unary(_op), is_float=_name not in ("abs", "neg"))
     rule(f"aten.{_name}.out", mutates="out")(_rule)
 for _name, _op in {
     "absolute": "Abs",
