@@ -17,6 +17,8 @@ from burn_import.options import (
 )
 from burn_import.transform.cut import begin_cut, finish_cut
 from burn_import.transform.errors import WrongOptions, unknown
+from burn_import.transform.opening import Opened, open_extents, split_opened
+from burn_import.transform.opening.examples import check_examples
 from burn_import.transform.precision import in_precision
 from burn_import.transform.shapes import reshaped_model, with_shapes
 from burn_ir import build
@@ -33,15 +35,18 @@ def prepared(model: RawModel, options: Options) -> Graph:
         WrongOptions: the options contradict the model; all reasons are listed.
         UnsupportedModel, InvalidModel: as :func:`burn_ir.build` does.
     """
-    input_shapes = {n: s for n, s in options.shapes.items() if n in model.graph.inputs}
-    later = {n: s for n, s in options.shapes.items() if n not in input_shapes}
     _check_inputs(model, options)
+    shapes, opened = split_opened(model.graph.inputs, options.shapes)
+    input_shapes = {n: s for n, s in shapes.items() if n in model.graph.inputs}
+    later = {n: s for n, s in shapes.items() if n not in input_shapes}
     try:
         graph = _cut(
             reshaped_model(model, input_shapes) if input_shapes else model, options
         )
         if later:
             graph = _apply_shapes(graph, options.inputs, later)
+        if opened:
+            graph = _opened(graph, model, opened, options)
     except InvalidModel as error:
         if not options.shapes:
             raise
@@ -75,6 +80,22 @@ def _apply_shapes(
     wanted = {names[name]: extents for name, extents in shapes.items()}
     types = with_shapes({name: graph.types[name] for name in graph.inputs}, wanted)
     return infer(replace(graph, types={**graph.types, **types}))
+
+
+def _opened(graph: Graph, model: RawModel, opened: Opened, options: Options) -> Graph:
+    """Return ``graph`` with extents opened that the file fixes, after a check."""
+    if options.inputs or options.outputs or graph.states:
+        part = "calls change buffers of it" if graph.states else "got a part of it"
+        message = f"expected a whole model to open extents that the file fixes, {part}"
+        raise WrongOptions([Problem(message)])
+    from burn_import.passes.cleanup.strided_views import strided_views
+
+    graph = strided_views(graph)  # gathers at indices that a batch changes
+    names = dict(zip(model.graph.inputs, graph.inputs, strict=True))
+    axes = {names[name]: by_axis for name, by_axis in opened.items()}
+    result = open_extents(graph, axes)
+    check_examples(graph, result, axes)
+    return result
 
 
 def _check_inputs(model: RawModel, options: Options) -> None:
