@@ -112,7 +112,8 @@ _CHOICES = (
         multiple=True,
         metavar="INPUT=EXTENT,...",
         callback=_shapes,
-        help="Fix or name an input's dimensions: x=batch,3,224,224. May be repeated.",
+        help="Fix or name an input's dimensions: x=batch,3,224,224. A name for a"
+        " dimension that the file fixes opens it. May be repeated.",
     ),
     click.option(
         "--inputs",

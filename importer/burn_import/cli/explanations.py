@@ -62,7 +62,8 @@ EXPLANATIONS = (
         "An option does not apply to this model, or does not fit another option.",
         (
             "A name in `--shape`, `--inputs` or `--outputs` is not in the model.",
-            "`--shape` changes a dimension that the file fixes.",
+            "`--shape` has another number for a dimension that the file fixes.",
+            "`--shape` opens a dimension along which examples depend on each other.",
             "The option is for another kind of file: `--config` is for weights alone.",
         ),
         (

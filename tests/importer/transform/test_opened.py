@@ -189,6 +189,16 @@ def test_gradients_of_a_batch(tmp_path: Path) -> None:
     np.testing.assert_allclose(gradient(opened, x).numpy(), alone, rtol=1e-5)
 
 
+def test_a_batch_beside_a_name(tmp_path: Path) -> None:
+    nodes = [node("Reshape", "x row", "r"), node("Tanh", "r", "y")]
+    path = written(tmp_path, nodes, {"row": [1, 2, -1]}, x=[1, "length", 4])
+    net: Any = load(path, Options(shapes={"x": ("batch", "length", 4)}))
+    for batch, length in ((1, 3), (3, 1), (2, 5)):
+        x = numbers(batch, length, 4)
+        result = net(burn.tensor(x)).numpy()
+        np.testing.assert_allclose(result, np.tanh(x.reshape(batch, 2, -1)), rtol=1e-5)
+
+
 def test_two_inputs(tmp_path: Path) -> None:
     nodes = [node("MatMul", "a b", "m"), node("Reshape", "m row", "y")]
     path = written(tmp_path, nodes, {"row": [1, 4]}, a=[1, 2, 3], b=[1, 3, 2])

@@ -81,6 +81,9 @@ def _difference(
         same = all(np.array_equal(calls[0], call) for call in calls)
         same = same and np.array_equal(calls[0], _array(actual))
         return "" if same else "and it has no axis for them"
+    if len({call.shape for call in calls}) > 1:
+        shown = " and ".join(str(list(call.shape)) for call in calls)
+        return f"and the shapes of two are {shown}"
     joined, array = np.concatenate(calls, axes[0]), _array(actual)
     if joined.shape != array.shape:
         return f"and {CALLS} of them have the shape {list(array.shape)}"

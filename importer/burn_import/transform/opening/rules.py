@@ -52,7 +52,7 @@ def _reshaped(batch: BatchGraph, node: Node, op: Reshape) -> Node:
     dims = batch.types[data].dims
     before = prod(map(batch.before, dims[: axes[0]]), start=batch.outer.get(data, 1))
     place = _place(batch, dims, axes[0], target, before)
-    written = None if place is None else _written(target, place, dims)
+    written = None if place is None else _written(batch, target, place, dims)
     if written is None:
         return node
     outer = exact_div(before, prod(target[:place], start=1))
@@ -92,20 +92,29 @@ def _place(
 
 
 def _written(
-    target: Sequence[Dim], place: int, dims: Sequence[Dim]
+    batch: BatchGraph, target: Sequence[Dim], place: int, dims: Sequence[Dim]
 ) -> list[int] | None:
-    """Return the contents of a Reshape's target, -1 at the batch's place, or None."""
-    written = []
+    """Return the contents of a Reshape's target, or None if there are none.
+
+    At most one is -1: the batch, or another extent that is not a number, where 0 takes
+    over the batch from the same axis of the operand.
+    """
+    written: list[int | None] = []
     for axis, dim in enumerate(target):
+        kept = axis < len(dims) and dims[axis] == (
+            batch.symbol if axis == place else dim
+        )
         if axis == place:
-            written.append(-1)
+            written.append(0 if kept and dim == batch.old else None)
         elif isinstance(dim, int) and dim > 0:
             written.append(dim)
-        elif axis < len(dims) and dims[axis] == dim:
-            written.append(0)
         else:
-            return None
-    return written
+            written.append(0 if kept else None)
+    if written.count(None) == 0:
+        written[place] = None
+    return (
+        None if written.count(None) > 1 else [-1 if n is None else n for n in written]
+    )
 
 
 def _resized(batch: BatchGraph, node: Node, op: Resize) -> Node:
