@@ -46,6 +46,23 @@ with engine.whatever_size():
         ops.linear(x, weight)
 print(*engine.current().primitives.implementations())
 """
+#: Prints the implementations of a first convolution in a plan, which must not be done
+#: over pairs of rows.
+FIRST = """
+import numpy as np
+import burn
+from burn import ops
+from burn.backend.cpu.onednn.binding import engine
+from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import SpaceToDepth
+
+SpaceToDepth.image = None
+x = burn.from_numpy(np.ones((1, 3, 22, 20), np.float32))
+weight = burn.from_numpy(np.ones((32, 3, 3, 3), np.float32))
+plan = burn.compile(lambda x: ops.conv(x, weight, stride=2, padding=1))
+for _ in range(3):
+    plan(x)
+print(*engine.current().primitives.implementations())
+"""
 
 
 @settings(max_examples=example_count(40))
@@ -107,6 +124,10 @@ def test_depthwise(
 def test_code_without_avx512(weight: Any, groups: int, padding: int, name: str) -> None:
     program = PROGRAM.format(channels=64, weight=weight, groups=groups, padding=padding)
     assert name in implementations_without_avx512(program)
+
+
+def test_first_convolutions_without_avx512() -> None:
+    assert "jit:avx2" in implementations_without_avx512(FIRST)
 
 
 @pytest.mark.parametrize(("rows", "is_pointwise"), [(9, True), (1, False)])
