@@ -39,7 +39,7 @@ def compare(
 ) -> None:
     """Compare the kernel with NumPy, in memory that others surround.
 
-    ``shape`` is that of the image [N, *size, C], ``weight`` that of [*K, C, O].
+    ``shape`` is that of the image [N, *size, C], ``weight`` that of [*K, C/G, O].
     """
     image, factors = normal(*shape, seed=1), normal(*weight, seed=2)
     wins = windows(shape[1:-1], weight[:-2], *(steps or (1, 0, 1)))
@@ -89,6 +89,34 @@ def test_kernels_write_what_numpy_does(
         patch.setattr(machine(), "floats", floats)
         steps = (stride, 0, (2, 1) if size[0] > 6 else 1)
         compare((batch, *size, channels), (*kernel, channels, outputs), *steps, **more)
+
+
+@settings(max_examples=example_count(30), deadline=None)
+@given(
+    groups=st.integers(2, 5),
+    channels=st.sampled_from([1, 3, 8]),
+    outputs=st.sampled_from([1, 2, 4, 8, 12, 16, 21, 40]),
+    width=st.integers(1, 35),
+    kernel=st.integers(1, 3),
+    stride=st.integers(1, 2),
+    floats=st.sampled_from([4, 8, 16]),
+    residual=st.booleans(),
+)
+def test_groups(
+    groups: int,
+    channels: int,
+    outputs: int,
+    width: int,
+    kernel: int,
+    stride: int,
+    floats: int,
+    residual: bool,
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(machine(), "floats", floats)
+        shape = (2, kernel + 1, width + kernel, groups * channels)
+        weight = (kernel, kernel, channels, groups * outputs)
+        compare(shape, weight, stride, 0, 1, residual=residual, limits=(-1.0, 2.0))
 
 
 @pytest.mark.parametrize("taps", [1, 3])
@@ -153,6 +181,7 @@ def test_what_a_kernel_does_with_sums() -> None:
 
 def network() -> Any:
     shapes = [(24, 3, 7, 7), (40, 24, 3, 3), (40, 40, 1, 1), (40, 40, 3, 3)]
+    shapes.append((40, 8, 3, 3))
     weights = []
     for seed, (outputs, *rest) in enumerate(shapes):
         scale = np.float32(np.sqrt(np.prod(rest)))
@@ -164,6 +193,7 @@ def network() -> Any:
         x = y = ops.silu(ops.conv(x, weights[1], bias, stride=2, padding=1))
         x = ops.clip(ops.conv(x, weights[2], bias), 0.0, 6.0)
         x = ops.relu(ops.conv(x, weights[3], bias, padding=1) + y)
+        x = ops.relu(ops.conv(x, weights[4], bias, padding=1, groups=5))
         return x, ops.conv(x, weights[2], stride=2)
 
     return function
@@ -185,7 +215,7 @@ def test_networks_without_an_engine(batch: int) -> None:
         node = program_of(compiled)._node
     assert node is not None
     calls = node.sequence._calls
-    assert sum(entry.kernel == GENERATED for entry in calls) >= 5
+    assert sum(entry.kernel == GENERATED for entry in calls) >= 6
     assert not any(getattr(entry.call, "func", None) is convolve for entry in calls)
 
 

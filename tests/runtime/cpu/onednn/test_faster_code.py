@@ -1,16 +1,18 @@
-"""Pointwise and depthwise convolutions are NumPy's, by whatever code of oneDNN."""
+"""Convolutions and products by whatever code of oneDNN equal those by NumPy."""
 
 import os
 import subprocess
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from burn import ops
 from burn.backend.cpu.onednn.kernels.convolution.faster_code import FASTER
-from burn.ops.fused import conv_then
-from tests.runtime.onednn import compare, needs_onednn, normal
+from burn.ops.fused import conv_then, linear_then
+from tests.runtime.onednn import both, compare, laid_out, needs_onednn, normal
 from tests.sampling import example_count
 
 pytestmark = needs_onednn
@@ -29,6 +31,36 @@ x = from_numpy(np.ones((1, {channels}, 9, 9), np.float32))
 weight = from_numpy(np.ones({weight}, np.float32))
 with engine.whatever_size():
     ops.conv(x, weight, groups={groups}, padding={padding})
+print(*engine.current().primitives.implementations())
+"""
+#: Prints the implementations of a product with weights, before and after packing.
+PRODUCT = """
+import numpy as np
+from burn import from_numpy, ops
+from burn.backend.cpu.onednn.binding import engine
+
+x = from_numpy(np.ones(({rows}, 64), np.float32))
+weight = from_numpy(np.ones((32, 64), np.float32))
+with engine.whatever_size():
+    for _ in range(2):
+        ops.linear(x, weight)
+print(*engine.current().primitives.implementations())
+"""
+#: Prints the implementations of a first convolution in a plan, which must not be done
+#: over pairs of rows.
+FIRST = """
+import numpy as np
+import burn
+from burn import ops
+from burn.backend.cpu.onednn.binding import engine
+from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import SpaceToDepth
+
+SpaceToDepth.image = None
+x = burn.from_numpy(np.ones((1, 3, 22, 20), np.float32))
+weight = burn.from_numpy(np.ones((32, 3, 3, 3), np.float32))
+plan = burn.compile(lambda x: ops.conv(x, weight, stride=2, padding=1))
+for _ in range(3):
+    plan(x)
 print(*engine.current().primitives.implementations())
 """
 
@@ -91,11 +123,55 @@ def test_depthwise(
 )
 def test_code_without_avx512(weight: Any, groups: int, padding: int, name: str) -> None:
     program = PROGRAM.format(channels=64, weight=weight, groups=groups, padding=padding)
-    made = subprocess.run(
+    assert name in implementations_without_avx512(program)
+
+
+def test_first_convolutions_without_avx512() -> None:
+    assert "jit:avx2" in implementations_without_avx512(FIRST)
+
+
+@pytest.mark.parametrize(("rows", "is_pointwise"), [(9, True), (1, False)])
+def test_products_without_avx512(rows: int, is_pointwise: bool) -> None:
+    used = implementations_without_avx512(PRODUCT.format(rows=rows))
+    assert (FASTER["brgconv_1x1:avx2"] in used) is is_pointwise
+
+
+@settings(max_examples=example_count(40))
+@given(
+    rows=st.sampled_from([1, 2, 3, 7, 16, 49]),
+    inputs=st.sampled_from([1, 3, 8, 21, 64, 130]),
+    outputs=st.sampled_from([1, 8, 21, 116]),
+    order=st.permutations(range(2)),
+    after=st.sampled_from(ENDINGS),
+    has_one_addend=st.booleans(),
+)
+def test_products_with_packed_weights(
+    rows: int, inputs: int, outputs: int, order: Any, after: Any, has_one_addend: bool
+) -> None:
+    weight = laid_out(normal(outputs, inputs, seed=1), order)
+    residual = None
+    if ("add",) in after:
+        residual = normal(1 if has_one_addend else rows, outputs, seed=3)
+    x, bias = normal(rows, inputs), normal(outputs, seed=2)
+    compare(linear_then, x, weight, bias, residual, after=after)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_rows_of_products_with_packed_weights_are_independent(number: float) -> None:
+    x = normal(9, 13)
+    x[4] = number
+    actual, expected = both(ops.linear, x, normal(29, 13, seed=1))
+    np.testing.assert_allclose(actual, expected, 1e-5, 1e-5)
+    assert not np.isfinite(actual[4]).any()
+
+
+def implementations_without_avx512(program: str) -> list[str]:
+    """Return the names that ``program`` prints, with oneDNN limited to AVX2."""
+    output = subprocess.run(
         [sys.executable, "-c", program],
         env={**os.environ, "ONEDNN_MAX_CPU_ISA": "AVX2"},
         text=True,
         check=True,
         stdout=subprocess.PIPE,
     ).stdout
-    assert name in made.split()
+    return output.split()

@@ -62,7 +62,8 @@ def test_convolution(case: Any, gaps: bool) -> None:
 
     with engine.numpy_only():
         expected = run(*map(burn.from_numpy, (x, weight))).numpy()
-    with patch.multiple(folding, _LEAST=1, _OUTPUTS=1, _ROWS=1):
+    limits = patch.multiple(folding, _LEAST=1, _OUTPUTS=1, _ROWS=1)
+    with limits, patch.object(conv_primitives, "DIRECT", ()):
         actual = planned(lambda x: run(x, burn.from_numpy(weight)), x)
     assert_close(actual, expected)
 
@@ -75,6 +76,7 @@ def test_most_are_done_so(monkeypatch: pytest.MonkeyPatch) -> None:
         return results[-1]
 
     monkeypatch.setattr(conv_primitives, "space_to_depth", noted)
+    monkeypatch.setattr(conv_primitives, "DIRECT", ())
     x, weight = normal(2, 3, 22, 21), normal(40, 3, 7, 5, seed=1)
 
     def run(x: Any) -> Any:

@@ -163,8 +163,8 @@ def _function_kernel(function: Any, args: Any, named: Any) -> tuple[Kernel | Non
         kernel = scaled_images_kernel([args[0]], *args[1:])
         return kernel, _CHANGE + int(_SCALED * args[0].size)
     if function is convolve:
-        image, _, _, _, out, wins, _ = args
-        work = out.size * image.shape[-1] * wins.taps
+        _, weight, _, _, out, wins, _ = args
+        work = out.size * weight.shape[-2] * wins.taps
         return convolution_kernel(*args), _PRODUCT + int(_MULTIPLIED * work)
     if function is take_rows:
         source, indices, axis, target = args

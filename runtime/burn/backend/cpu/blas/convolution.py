@@ -141,7 +141,10 @@ def _planned(x: Array, weight: Array, end: _Epilogue, static: Any) -> Array | No
     if not x.size or not weight.size or x.ndim < 3:
         return None
     is_depthwise = groups == x.shape[1] == weight.shape[0] and groups > 1
-    if x.shape[1] != weight.shape[1] * groups or (groups > 1 and not is_depthwise):
+    is_whole = is_generated(notes, weight, end.bias) and weight.ndim <= 4
+    if x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
+        return None
+    if groups > 1 and not (is_depthwise or is_whole):
         return None
     wins = windows(x.shape[2:], weight.shape[2:], stride, padding, dilation)
     if not prod(wins.count):
@@ -149,7 +152,7 @@ def _planned(x: Array, weight: Array, end: _Epilogue, static: Any) -> Array | No
     last = _channels_last(x)
     if is_depthwise:
         out = _depthwise(notes, last, weight, wins, end)
-    elif weight.ndim <= 4 and is_generated(notes, weight, end.bias):
+    elif is_whole:
         out = _in_one_call(notes, last, weight, wins, end)
     elif _is_folded(x, wins):
         out = _fold_stride(notes, last, weight, wins, end)

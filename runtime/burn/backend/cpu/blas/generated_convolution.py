@@ -1,4 +1,4 @@
-"""Dense convolutions of plans without an engine, as one call for a generated kernel.
+"""Convolutions of plans as one call for a generated kernel.
 
 NumPy computes the call until the kernel replaces it, when a plan is first repeated.
 """
@@ -89,11 +89,18 @@ def convolve(
     All pixels are rows of one product: threads of BLAS wait at the end of each.
     """
     out[...] = 0 if bias is None else bias
-    rows = out.reshape(-1, out.shape[-1])
+    rows, inner = out.reshape(-1, out.shape[-1]), weight.shape[-2]
+    groups = image.shape[-1] // inner
     for tap, keys in wins.places():
         factors: Any = np.ascontiguousarray(weight[tap])
         pixels = np.ascontiguousarray(image[:, *keys]).reshape(len(rows), -1)
-        np.add(rows, np.matmul(pixels, factors), out=rows)
+        if groups > 1:
+            factors = factors.reshape(inner, groups, -1).swapaxes(0, 1)
+            grouped = pixels.reshape(len(rows), groups, inner).swapaxes(0, 1)
+            products = np.matmul(grouped, factors).swapaxes(0, 1).reshape(rows.shape)
+        else:
+            products = np.matmul(pixels, factors)
+        np.add(rows, products, out=rows)
     if residual is not None:
         np.add(out, residual, out=out)
     for function, limit in zip((np.maximum, np.minimum), limits, strict=True):

@@ -1,8 +1,9 @@
-"""Dense convolutions of channels-last images as machine code.
+"""Convolutions of channels-last images as machine code.
 
-A tile of the result, some pixels of a line by some channels, is in registers while the
-products of its windows with weights are added. Weights are packed once, in panels of
-the channels of a tile. Windows are read from the image: no matrix of them is made.
+A tile of the result, some pixels of a line by some channels of a group, is in registers
+while the products of its windows with weights are added. Weights are packed once, in
+panels of the channels of a tile. Windows are read from the image: no matrix of them is
+made.
 """
 
 from math import prod
@@ -10,7 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from burn.backend.cpu.jit.images.convolution_source import TILES, source_of
+from burn.backend.cpu.jit.images.convolution_source import (
+    NARROW,
+    TILES,
+    Tiles,
+    source_of,
+)
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.memory import address
@@ -49,18 +55,19 @@ def convolution_kernel(
     limits: tuple[float, float],
 ) -> Kernel:
     """Return the kernel of the products of windows of ``image`` [N, *size, C] with
-    ``weight`` [*K, C, O].
+    ``weight`` [*K, C/G, O] in G groups.
 
     It adds ``bias`` [O] and ``residual``, which has the layout of the dense ``out``
     [N, *count, O], and clips the sums to ``limits``.
     """
-    tiles = TILES[machine().floats]
-    lines = _lines(image, out, wins)
     channels, outputs = weight.shape[-2:]
-    panels = _packed(weight.reshape(-1, outputs), tiles.channels)
+    groups = image.shape[-1] // channels
+    tiles = _tiles(groups, outputs // groups)
+    lines = _lines(image, out, wins)
+    panels = _packed(weight.reshape(-1, outputs), groups, tiles.channels)
     axes = range(weight.ndim)
     forget(weight.transpose(*axes[:-3:-1], *axes[:-2]))  # as it was in its file
-    shift = np.zeros(panels.shape[0] * tiles.channels, np.float32)
+    shift = np.zeros(outputs + tiles.channels, np.float32)
     shift[:outputs] = 0 if bias is None else bias
     passes = np.array([*_passes(len(lines.taps), channels, tiles.channels)], np.int64)
     arrays = (image, panels, out, residual, shift)
@@ -71,12 +78,21 @@ def convolution_kernel(
         *(0 if array is None else address(array) for array in (*arrays, *tables)),
         *(len(passes), len(panels), panels[0].nbytes, lines.number, lines.width),
         *(lines.total, lines.stride, image.strides[0], lines.width * 4 * outputs),
-        *(4 * out.size // images, 4 * outputs, outputs),
+        *(4 * out.size // images, 4 * outputs, outputs // groups),
         max(_IMAGE // max(lines.stride, 1), 1),
+        *(len(panels) // groups, 4 * channels),
     )
     work = prod(out.shape) * panels.shape[1] // 16
     text = source_of(tiles, lines.pixel)
     return Kernel(text, (), words, work, words[0], owned=(*arrays, *tables))
+
+
+def _tiles(groups: int, outputs: int) -> Tiles:
+    """Return the tiles for groups with so many ``outputs`` each."""
+    narrow = NARROW[machine().floats]
+    if groups > 1 and outputs <= narrow.channels:
+        return narrow
+    return TILES[machine().floats]
 
 
 def _lines(image: Array, out: Array, wins: Windows) -> Lines:
@@ -101,13 +117,15 @@ def _lines(image: Array, out: Array, wins: Windows) -> Lines:
     return Lines(height, width, total, below * down, right * across, taps)
 
 
-def _packed(matrix: Array, columns: int) -> Array:
-    """Return a matrix in panels [count, rows, columns], with zeros at the end."""
+def _packed(matrix: Array, groups: int, columns: int) -> Array:
+    """Return a matrix in panels [count, rows, columns], with zeros at the end of each
+    of the ``groups`` of its columns.
+    """
     rows, width = matrix.shape
-    count = -(-width // columns)
-    whole = np.zeros((rows, count * columns), np.float32)
-    whole[:, :width] = matrix
-    panels = whole.reshape(rows, count, columns).transpose(1, 0, 2)
+    each = -(-width // groups // columns)
+    whole = np.zeros((rows, groups, each * columns), np.float32)
+    whole[..., : width // groups] = matrix.reshape(rows, groups, -1)
+    panels = whole.reshape(rows, groups * each, columns).transpose(1, 0, 2)
     return np.ascontiguousarray(panels)
 
 

@@ -1,4 +1,4 @@
-"""The LLVM IR of dense convolutions."""
+"""The LLVM IR of convolutions."""
 
 from functools import cache
 from typing import NamedTuple
@@ -20,7 +20,12 @@ TILES = {
     8: Tiles((6, 3, 1), 16),
     4: Tiles((6, 3, 1), 8),
 }
-
+#: Those for groups of few channels, which are a register wide.
+NARROW = {
+    16: Tiles((14, 7, 3, 1), 16),
+    8: Tiles((14, 7, 3, 1), 8),
+    4: Tiles((12, 6, 3, 1), 4),
+}
 
 _WORDS = (
     *("x", "b", "out", "res", "bias", "limits", "offsets", "passes"),
@@ -35,6 +40,7 @@ _WORDS = (
         "x.image",
     ),
     *("out.row", "out.image", "out.pixel", "outputs", "together"),
+    *("group.panels", "group.bytes"),
 )
 _POINTERS = 8
 
@@ -109,7 +115,7 @@ def _tile(size: int, lanes: int, pixel: int) -> str:
     return _TILE.format(
         size=size,
         parameters=_PARAMETERS,
-        whole=f"<{lanes} x i32>",
+        integers=f"<{lanes} x i32>",
         numbers=", ".join(f"i32 {lane}" for lane in range(lanes)),
         **common,
         **rows,
@@ -147,7 +153,10 @@ _ROWS = {
   %is.low{i} = fcmp olt {kind} %end{i}, %low
   %above{i} = select <{lanes} x i1> %is.low{i}, {kind} %low, {kind} %end{i}
   %is.high{i} = fcmp ogt {kind} %above{i}, %high
-  %last{i} = select <{lanes} x i1> %is.high{i}, {kind} %high, {kind} %above{i}
+  %last{i} = select <{lanes} x i1> %is.high{i}, {kind} %high, {kind} %above{i}""",
+    "whole": """\
+  store {kind} %last{i}, ptr %to{i}, align 4""",
+    "part": """\
   call void @llvm.masked.store.v{lanes}f32.p0({kind} %last{i}, ptr %to{i}, {mask})""",
     "stored": """\
   call void @llvm.masked.store.v{lanes}f32.p0({kind} %added{i}, ptr %to{i}, {mask})""",
@@ -157,7 +166,8 @@ define internal void @tile{size}({parameters}) noinline {{
 entry:
   %left.narrow = trunc i64 %left to i32
   %left.one = insertelement <{lanes} x i32> poison, i32 %left.narrow, i64 0
-  %left.all = shufflevector {whole} %left.one, {whole} poison, {whole} zeroinitializer
+  %left.all = shufflevector {integers} %left.one, {integers} poison, \
+{integers} zeroinitializer
   %mask = icmp ult <{lanes} x i32> <{numbers}>, %left.all
 {places}
   br i1 %is.first, label %fresh, label %more
@@ -211,6 +221,13 @@ bounded:
   %high.one = insertelement {kind} poison, float %high.number, i64 0
   %high = shufflevector {kind} %high.one, {kind} poison, <{lanes} x i32> zeroinitializer
 {bounded}
+  %is.whole = icmp uge i64 %left, {lanes}
+  br i1 %is.whole, label %whole, label %part
+whole:
+{whole}
+  ret void
+part:
+{part}
   ret void
 }}
 """
@@ -246,8 +263,14 @@ pass:
   br label %panel
 panel:
   %j = phi i64 [ 0, %pass ], [ %j.next, %panel.end ]
-  %column = mul i64 %j, {lanes}
-  %left = sub i64 %outputs, %column
+  %group = udiv i64 %j, %group.panels
+  %within = urem i64 %j, %group.panels
+  %start = mul i64 %within, {lanes}
+  %left = sub i64 %outputs, %start
+  %earlier = mul i64 %group, %outputs
+  %column = add i64 %earlier, %start
+  %x.moved = mul i64 %group, %group.bytes
+  %x.panel = getelementptr i8, ptr %x.pass, i64 %x.moved
   %b.offset = mul i64 %j, %panel.bytes
   %b.panel = getelementptr i8, ptr %b, i64 %b.offset
   %b.pass = getelementptr i8, ptr %b.panel, i64 %b.skipped
@@ -262,7 +285,7 @@ line:
   %x.far = mul i64 %image, %x.image
   %x.near = mul i64 %y, %x.row
   %x.offset = add i64 %x.far, %x.near
-  %x.line = getelementptr i8, ptr %x.pass, i64 %x.offset
+  %x.line = getelementptr i8, ptr %x.panel, i64 %x.offset
   %out.far = mul i64 %image, %out.image
   %out.near = mul i64 %y, %out.row
   %out.offset = add i64 %out.far, %out.near

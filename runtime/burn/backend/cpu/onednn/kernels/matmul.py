@@ -41,6 +41,7 @@ from burn.backend.cpu.onednn.kernels.matrices import (
     is_readable,
     operand,
 )
+from burn.backend.cpu.onednn.kernels.pointwise_products import faster_product
 from burn.backend.cpu.onednn.kernels.post_ops import After, addend_index, post_ops
 from burn.ops.fused import linear_then as linear_then_op, matmul_then as matmul_then_op
 from burn.ops.matmul import linear as linear_op, matmul as matmul_op
@@ -358,15 +359,19 @@ def _attempt(
     )
     if desc is None:
         return None
-    weights = None
-    if pack:
-        view = (y.shape, y.strides)
-        weights = Weights(primitives, session.packed, right, view, desc, WEIGHTS_MD)
-    packed = desc.descriptor(WEIGHTS_MD)
-    operands: Operands = [(SRC, left), (WEIGHTS, packed), (DST, out)]
+    operands: Operands = [(SRC, left), (WEIGHTS, desc.descriptor(WEIGHTS_MD))]
+    operands.append((DST, out))
     if shift is not None:
         operands.append((BIAS, shift))
     if ("add",) in after and not in_place:
         operands.append((addend_index(after), other))
+    weights = None
+    if pack:
+        ending = (after, None if in_place else residual)
+        faster = faster_product(api, desc.implementation, given, *ending, copies[0])
+        if faster is not None:
+            desc, operands, right = faster
+        view = (y.shape, y.strides)
+        weights = Weights(primitives, session.packed, right, view, desc, WEIGHTS_MD)
     prepared = primitives.prepared(desc, operands)
     return _Product(prepared, (shape, order, in_place), weights, copies)

@@ -50,6 +50,7 @@ from burn.backend.cpu.onednn.kernels.convolution.pack_width import (
 )
 from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, rebatched
 from burn.backend.cpu.onednn.kernels.convolution.space_to_depth import (
+    DIRECT,
     SpaceToDepth,
     space_to_depth,
 )
@@ -272,11 +273,18 @@ def forward(
     flat = len(slots.weight.shape) == slots.x.ndim
     if slots.constant and flat and not slots.mirrored:
         fold = space_to_depth(slots.x, slots.shape[1], wins)
-    if fold is not None:
+    if fold is not None and not _is_fast_as_it_is(primitives.api, slots, wins, kind):
         kernel = _forward(session, primitives, slots, fold.wins, kind, fold)
     if kernel is None and is_dense(slots.weight):
         kernel = _forward(session, primitives, slots, wins, kind)
     return kernel
+
+
+def _is_fast_as_it_is(api: Api, slots: Slots, wins: Windows, kind: int) -> bool:
+    """Return whether the library has fast code for an image of few channels."""
+    form = Form(slots.x.shape, slots.shape, wins)
+    choice = _describe(api, slots, form, slots.weight, kind)
+    return choice is not None and choice.description.implementation in DIRECT
 
 
 def _forward(

@@ -3,6 +3,8 @@
 from math import prod
 from typing import Any
 
+from burn.backend.cpu.blas import convolution
+from burn.backend.cpu.blas.generated_convolution import ending_of
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import CONVOLUTION, DECONVOLUTION
 from burn.backend.cpu.onednn.binding.cache import Primitives
@@ -24,6 +26,9 @@ from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
 from burn.backend.cpu.onednn.kernels.convolution.conv_primitives_grad import (
     WeightGrad,
     weight_grad,
+)
+from burn.backend.cpu.onednn.kernels.convolution.generated_groups import (
+    has_faster_kernel,
 )
 from burn.backend.cpu.onednn.kernels.convolution.winograd import winograd
 from burn.backend.cpu.onednn.kernels.generated_silu import (
@@ -50,6 +55,8 @@ def conv(x: Array, weight: Array, bias: Array | None = None, **static: Any) -> A
     kernel = _convolution(x, weight, bias, **static)
     if kernel is None:
         return conv_op.kernel(x, weight, bias, **static)
+    if _is_generated(kernel, x, weight, bias, **static):
+        return convolution.conv(x, weight, bias, **static)
     return kernel.run(x, weight, bias)
 
 
@@ -69,8 +76,22 @@ def conv_then(
     kernel = _convolution(x, weight, bias, residual, inside, **static)
     if kernel is None:
         return conv_then_op.kernel(x, weight, bias, residual, after=after, **static)
+    if not ending_of(after).rest and _is_generated(kernel, x, weight, bias, **static):
+        return convolution.conv_then(x, weight, bias, residual, after=after, **static)
     out = kernel.run(x, weight, bias, residual)
     return silu_in_place(out) if is_apart else out
+
+
+def _is_generated(
+    kernel: Windowed,
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    *,
+    groups: int = 1,
+    **_: Any,
+) -> bool:
+    return has_faster_kernel(kernel.implementation, x, weight, bias, groups)
 
 
 @conv_transpose_op.on(Cpu)
