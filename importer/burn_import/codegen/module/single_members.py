@@ -16,7 +16,6 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeGuard
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.constructor_calls import Constructor
@@ -195,13 +194,15 @@ class _Substitution(ast.NodeTransformer):
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
         compute = _COMPUTE.get(type(node.op))
-        if compute is None or not (_is_number(node.left) and _is_number(node.right)):
+        left, right = _number(node.left), _number(node.right)
+        if compute is None or left is None or right is None:
             return node
-        return ast.Constant(compute(node.left.value, node.right.value))
+        return ast.Constant(compute(left, right))
 
 
-def _is_number(node: ast.expr) -> TypeGuard[ast.Constant]:
-    return isinstance(node, ast.Constant) and type(node.value) is int
+def _number(node: ast.expr) -> int | None:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, int) else None
 
 
 def _are_reads_known(

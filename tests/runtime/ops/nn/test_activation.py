@@ -64,7 +64,7 @@ def test_quick_gelu(dtype: Any) -> None:
 
 
 #: Activations without an operator of ONNX.
-OTHERS = [(ops.silu, "Silu", {}), (ops.quick_gelu, "QuickGelu", {})]
+OTHERS: list[Any] = [(ops.silu, "Silu", {}), (ops.quick_gelu, "QuickGelu", {})]
 
 
 @pytest.mark.parametrize("case", [*CASES, *OTHERS], ids=names)
