@@ -22,6 +22,7 @@ from burn_import.passes.activations.softmax import softmax
 from burn_import.passes.activations.softplus import softplus
 from burn_import.passes.activations.softsign import softsign
 from burn_import.passes.attention.attention import attention
+from burn_import.passes.attention.leading_transposes import leading_transposes
 from burn_import.passes.attention.needed_conditions import needed_conditions
 from burn_import.passes.attention.repeat_kv import repeat_kv
 from burn_import.passes.attention.rope import rope
@@ -134,6 +135,7 @@ PASSES: tuple[Pass, ...] = (
     rope,
     merge,
     placement,
+    leading_transposes,
     einsum,
     leading_axes,
     nested_slices,
@@ -144,7 +146,8 @@ PASSES: tuple[Pass, ...] = (
 #: Passes that run after the fixed point of the others, which do not match their
 #: results.
 LAST = frozenset(
-    {"einsum", "leading_axes", "nested_slices", "single_slices", "equal_splits"}
+    {"leading_transposes", "einsum", "leading_axes", "nested_slices"}
+    | {"single_slices", "equal_splits"}
 )
 
 #: Passes that run only if named, after the others: they limit the uses of the model

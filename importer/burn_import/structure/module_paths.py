@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable
 from itertools import chain
 
 from burn_import.provenance.layer_stems import common_stem
+from burn_import.provenance.paired_weights import weights_of_biases
 from burn_import.provenance.path_segments import Path, clean, common
 from burn_import.provenance.stored_layers import StoredLayers
 from burn_import.provenance.weight_owners import (
@@ -48,6 +49,7 @@ def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) ->
     if run.unscoped is not None and not run.has_scopes:
         run.node_paths.scopes = run.unscoped.sunk(run.node_paths.scopes)
     graph.constants.layer_weights.update(run.weights_of_other_dtypes())
+    graph.constants.layer_weights.update(weights_of_biases(graph))
     return with_names(run.without_wrapper(), set(map(clean, homes_of_arrays(graph))))
 
 

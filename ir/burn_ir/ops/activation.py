@@ -173,14 +173,25 @@ class Gelu(Floating, Op, onnx="Gelu", versions=(20,)):
         return None if self.approximate == "none" else Layer("GELU", (), options, {})
 
 
+#: The factor of quick GELU, and the same as float32.
+_QUICK_GELU = frozenset({1.702, float(np.float32(1.702))})
+
+
+def swish(x: Value, alpha: float) -> Value:
+    """Return ``x * sigmoid(alpha * x)``."""
+    if alpha == 1.0:
+        return ops.silu(x)
+    if alpha in _QUICK_GELU:
+        return ops.quick_gelu(x)
+    return x * ops.sigmoid(x * alpha)
+
+
 @operator
 class Swish(Floating, Op, onnx="Swish", versions=(24,)):
     alpha: float = 1.0
 
     def lower(self, x: Value) -> Value:
-        if self.alpha == 1.0:
-            return ops.silu(x)
-        return x * ops.sigmoid(x * self.alpha)
+        return swish(x, self.alpha)
 
 
 @operator

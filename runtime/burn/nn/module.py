@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: A name in keys for the members of a list, with the number of the first.
-_NUMBERED = re.compile(r"(\w+)\{(\d+)\}")
+_NUMBERED = re.compile(r"([\w.]+)\{(\d+)\}")
 
 
 def _refuse_call(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -42,7 +42,8 @@ class Module:
     turned_in_burn: ClassVar[tuple[str, ...]] = ()
     #: The names in keys of fields that have another name in Python: PyTorch has modules
     #: called ``boxes`` or ``0``, which are no attributes here. The members of a list
-    #: with the name ``layer{1}`` are ``layer1``, ``layer2``, ... in keys.
+    #: with the name ``layer{1}`` are ``layer1``, ``layer2``, ... in keys. The name
+    #: ``encoder.stages`` is that of a field in a module which has no class here.
     record_names: ClassVar[Mapping[str, str]] = {}
     #: The record of a generated model, which ``load`` reads: its path, or its bytes.
     WEIGHTS: ClassVar[str | Path | bytes]

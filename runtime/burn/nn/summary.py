@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from burn.backend.base import Backend
@@ -48,7 +48,8 @@ class Summary(NamedTuple):
 
     def __str__(self) -> str:
         head = ("layer", "class", "result", "parameters", "trained")
-        table = [head, *(_cells(row) for row in self.rows)]
+        labels = _labels([row.path for row in self.rows])
+        table = [head, *map(_cells, labels, self.rows)]
         widths = [max(len(line[i]) for line in table) for i in range(3)]
         lines = [
             "  ".join(
@@ -140,10 +141,22 @@ def _tensors(result: Any) -> Iterator[Tensor]:
             yield from _tensors(item)
 
 
-def _cells(row: Row) -> tuple[str, str, str, str, str]:
-    depth = row.path.count(".") + 1 if row.path else 0
+def _labels(paths: Sequence[str]) -> Iterator[str]:
+    """Yield the name of each module in the module around it, indented by depth.
+
+    A name has several segments if ``record_names`` say so. Parents come first.
+    """
+    around: list[str] = []
+    for path in paths:
+        while around and not path.startswith(f"{around[-1]}."):
+            around.pop()
+        name = path.removeprefix(f"{around[-1]}." if around else "")
+        yield "  " * (len(around) + 1) + name if path else "(model)"
+        around += [path] if path else []
+
+
+def _cells(label: str, row: Row) -> tuple[str, str, str, str, str]:
     outputs = "-" if row.outputs is None else ", ".join(row.outputs) or "none"
-    label = "  " * depth + (row.path.rpartition(".")[2] or "(model)")
     return label, row.name, outputs, f"{row.parameters:,}", f"{row.trainable:,}"
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         leaky_relu as leaky_relu,
         mish as mish,
         prelu as prelu,
+        quick_gelu as quick_gelu,
         relu as relu,
         relu_grad as relu_grad,
         selu as selu,

@@ -18,7 +18,7 @@ from burn.ops.composition import Joint, through
 from burn.ops.elementwise import abs, erf, exp, neg
 from burn.ops.logic import where
 from burn.ops.support import Array, accumulate, in_dtype_of, pair
-from burn.primitive import primitive
+from burn.primitive import composite, primitive
 
 P = ParamSpec("P")
 
@@ -247,6 +247,12 @@ def silu(x: Array) -> Array:
 def _(grad: Any, out: Any, x: Any) -> Any:
     gate = sigmoid(x)
     return grad * (gate + out * (1.0 - gate))
+
+
+@composite
+def quick_gelu(x: Any) -> Any:
+    """Return ``x * sigmoid(1.702 * x)``, CLIP's approximation of GELU."""
+    return x * sigmoid(x * 1.702)
 
 
 @primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)

@@ -5,8 +5,8 @@ NAMES = {
     for module, names in {
         "activation": (
             "celu clip elu gelu gelu_grad hard_sigmoid hard_swish leaky_relu mish "
-            "prelu relu relu_grad selu shrink sigmoid silu softplus softsign tanh "
-            "thresholded_relu"
+            "prelu quick_gelu relu relu_grad selu shrink sigmoid silu softplus "
+            "softsign tanh thresholded_relu"
         ),
         "adaptive_pool": "adaptive_max_pool adaptive_max_pool_with_indices",
         "attention": (

@@ -189,6 +189,11 @@ def _prelu(x: Tensor, slope: Tensor) -> Tensor:
     return torch.where(x < 0, x * slope, x)
 
 
+def _quick_gelu(x: Tensor) -> Tensor:
+    """Return x * sigmoid(1.702 * x), an approximation of GELU."""
+    return x * torch.sigmoid(1.702 * x)
+
+
 def _shrink(x: Tensor, *, bias: float, lambd: float) -> Tensor:
     """Return x moved towards 0 by bias, and 0 within lambd of it."""
     return torch.where(x < -lambd, x + bias, torch.where(x > lambd, x - bias, x * 0))

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 9527b7c13079dcfcb33fa91e13dbb04d8c497aac22ab7393973c68ddbde7b49d
 # record sha256 0ee4f7c26fdf1ef4a2515dad3f463332da5aaf7a782e61d1a35ff3cd46cb09c6
-# body   sha256 dff57a6f02ab5a6ed0807ecaf52b85368c426c3fb7c66891da37d61f6731b891
+# body   sha256 b6a519c751e41f7c29375ad2e6438634f46f8fba22ac442d284bea552ba63643
 """Net: ids -> scores.
 
 Outputs:
@@ -23,6 +23,8 @@ burn.require_version("0.1.0")
 
 
 class Net(nn.Module):
+    record_names = {"positions": "positions.weight"}
+
     WEIGHTS = Path(__file__).with_name("model.safetensors")
 
     def __init__(self, classes: int = 4) -> None:
@@ -30,16 +32,10 @@ class Net(nn.Module):
         self.tokens = nn.Embedding(11, 6)
         self.norm = nn.LayerNorm(6, eps=1e-12)
         self.head = nn.Linear(6, classes, bias=False)
-        self.positions = Positions()
+        self.positions = nn.parameter(9, 6)
 
     @nn.check_inputs(ids="int64[batch, length]")
     def __call__(self, ids: Tensor) -> Tensor:
         length = ids.shape[1]
-        picked = self.norm(self.tokens(ids) + self.positions.weight[:length])[:, -1]
+        picked = self.norm(self.tokens(ids) + self.positions[:length])[:, -1]
         return self.head(picked)
-
-
-class Positions(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.weight = nn.parameter(9, 6)

@@ -30,6 +30,7 @@ ROUNDING = {
     "hard_swish",
     "instance_norm",
     "layer_norm",
+    "leading_transposes",
     "leaky_relu",
     "linear",
     "mish",

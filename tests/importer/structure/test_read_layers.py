@@ -61,15 +61,17 @@ def test_all_weights_of_a_module_keep_its_path(extra: str, tmp_path: Path) -> No
 
 
 def test_a_weight_and_its_bias_are_a_layer(tmp_path: Path) -> None:
-    assert isinstance(attention(tmp_path, "bias").attention.qkv, nn.Linear)
+    modules = dict(attention(tmp_path, "bias").modules())
+    assert isinstance(modules["attention.qkv"], nn.Linear)
 
 
 def test_other_tensors_beside_a_weight_make_no_layer(tmp_path: Path) -> None:
-    assert not isinstance(attention(tmp_path, "gain").attention.qkv, nn.Linear)
+    modules = dict(attention(tmp_path, "gain").modules())
+    assert not isinstance(modules["attention.qkv"], nn.Linear)
 
 
 def scaled(path: str, x: str) -> list[Any]:
-    """Return the nodes of ``proj(x) * exp(extra.gain)``, in a module."""
+    """Return the nodes of ``proj(x) * exp(extra.gain) + extra.shift``, in a module."""
     name = path.replace(".", "_")
     scope = f"L__self__,,Net;L__self__{name},{path},author.Scaled"
     linear = f"{scope};L__self__{name}_proj,{path}.proj,torch.nn.modules.linear.Linear"
@@ -78,7 +80,14 @@ def scaled(path: str, x: str) -> list[Any]:
     return [
         call("aten.linear.default", y, linear, input=ref(x), **weights),
         call("aten.exp.default", gain, scope, self=ref(f"p_{name}_extra_gain")),
-        call("aten.mul.Tensor", f"{name}_y", scope, self=ref(y), other=ref(gain)),
+        call("aten.mul.Tensor", f"{name}_z", scope, self=ref(y), other=ref(gain)),
+        call(
+            "aten.add.Tensor",
+            f"{name}_y",
+            scope,
+            self=ref(f"{name}_z"),
+            other=ref(f"p_{name}_extra_shift"),
+        ),
     ]
 
 
@@ -97,11 +106,12 @@ def test_classes_of_arrays_of_other_sizes_are_one(tmp_path: Path, nested: bool) 
         stored[f"{path}.proj.weight"] = rng.normal(size=(after, before))
         stored[f"{path}.proj.bias"] = rng.normal(size=after)
         stored[f"{path}.extra.gain"] = rng.normal(size=after)
+        stored[f"{path}.extra.shift"] = rng.normal(size=after)
         nodes += scaled(path, x)
         x = f"{name}_y"
         wide = meta("float32", [3, after])
         values |= {f"{name}_gain": meta("float32", [after])}
-        values |= dict.fromkeys((x, f"{name}_linear"), wide)
+        values |= dict.fromkeys((x, f"{name}_z", f"{name}_linear"), wide)
     arrays = {key: array.astype(np.float32) for key, array in stored.items()}
     content = program({"x": meta("float32", [3, 4])}, arrays, nodes, values, [x])
     file = saved(tmp_path, content, arrays)
@@ -113,4 +123,5 @@ def test_classes_of_arrays_of_other_sizes_are_one(tmp_path: Path, nested: bool) 
     for path in widths:
         weight, bias = (arrays[f"{path}.proj.{k}"] for k in ("weight", "bias"))
         expected = (expected @ weight.T + bias) * np.exp(arrays[f"{path}.extra.gain"])
+        expected = expected + arrays[f"{path}.extra.shift"]
     np.testing.assert_allclose(module(burn.tensor(y)).numpy(), expected, rtol=1e-4)

@@ -57,6 +57,25 @@ def test_summary() -> None:
     assert type(model.head) is nn.Linear
 
 
+def test_names_of_several_segments_are_one_level() -> None:
+    class Renamed(nn.Module):
+        record_names = {"encoder": "encoder.blocks", "rows": "row.row{1}"}
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = nn.ModuleList([Block()])
+            self.rows = nn.ModuleList(nn.Linear(4, 4) for _ in range(2))
+
+    table = nn.summary(Renamed())
+    paths = ["encoder.blocks", "encoder.blocks.0", "encoder.blocks.0.linear"]
+    assert [row.path for row in table.rows] == ["", *paths, "row.row1", "row.row2"]
+    labels = ["(model)", "  encoder.blocks", "    0", "      linear"]
+    labels += ["  row.row1", "  row.row2"]
+    lines = str(table).splitlines()[1 : len(labels) + 1]
+    shown = zip(labels, lines, strict=True)
+    assert all(line.startswith(f"{label} ") for label, line in shown)
+
+
 def test_summary_shows_what_is_trained() -> None:
     model = Net().to(Autodiff(Cpu())).freeze("blocks.0")
     table = nn.summary(model)

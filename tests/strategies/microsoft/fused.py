@@ -27,7 +27,7 @@ def gelu(draw: Draw, version: int) -> Example:
 
 @case("QuickGelu", domain=DOMAIN)
 def quick_gelu(draw: Draw, version: int) -> Example:
-    attrs = attributes(draw, alpha=draw(st.sampled_from([1.0, 0.6])))
+    attrs = attributes(draw, alpha=draw(st.sampled_from([1.0, 0.6, 1.702])))
     return Example(attrs, [floats(draw, extents(draw))])
 
 

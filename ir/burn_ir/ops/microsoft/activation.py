@@ -6,7 +6,7 @@ from burn import ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.activation import outgrows
+from burn_ir.ops.activation import outgrows, swish
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.types import broadcast
@@ -40,9 +40,7 @@ class QuickGelu(Floating, Op, onnx="QuickGelu", domain=DOMAIN, versions=(1,)):
     alpha: float = 1.702
 
     def lower(self, x: Value) -> Value:
-        if self.alpha == 1.0:
-            return ops.silu(x)
-        return x * ops.sigmoid(x * self.alpha)
+        return swish(x, self.alpha)
 
 
 @operator

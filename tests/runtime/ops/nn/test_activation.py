@@ -52,7 +52,22 @@ def test_values_are_onnxruntimes(case: Any) -> None:
     assert actual.dtype == burn.float32
 
 
-@pytest.mark.parametrize("case", [*CASES, (ops.silu, "Silu", {})], ids=names)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_quick_gelu(dtype: Any) -> None:
+    x = (normal(3, 4, 5) * 3).astype(dtype)
+    actual = ops.quick_gelu(burn.from_numpy(x)).numpy()
+    wide = x.astype(np.float64)
+    expected = wide / (1 + np.exp(-1.702 * wide))
+    rtol = max(1e-6, 4 * float(np.finfo(dtype).eps))
+    np.testing.assert_allclose(actual, expected, rtol=rtol)
+    assert actual.dtype == dtype
+
+
+#: Activations without an operator of ONNX.
+OTHERS: list[Any] = [(ops.silu, "Silu", {}), (ops.quick_gelu, "QuickGelu", {})]
+
+
+@pytest.mark.parametrize("case", [*CASES, *OTHERS], ids=names)
 def test_gradients(case: Any) -> None:
     fn, static = case[0], case[2]
     check_gradient(lambda x: fn(x, **static), normal(3, 4, 5) * 2)
@@ -72,6 +87,7 @@ AT_INFINITIES: list[Any] = [
     (ops.hard_sigmoid, 0, 1),
     (ops.hard_swish, math.nan, math.inf),
     (ops.silu, math.nan, math.inf),
+    (ops.quick_gelu, math.nan, math.inf),
     (ops.mish, math.nan, math.inf),
     (ops.gelu, math.nan, math.inf),
     (lambda x: ops.gelu(x, approximate="tanh"), math.nan, math.inf),
@@ -96,7 +112,9 @@ def test_not_finite_elements_and_the_largest(case: Any, dtype: Any, size: int) -
         assert np.isnan(actual[5])
 
 
-@pytest.mark.parametrize("case", AT_INFINITIES)
+@pytest.mark.parametrize(
+    "case", [case for case in AT_INFINITIES if case[0] is not ops.quick_gelu]
+)
 def test_half_types_are_rounded_once(case: Any) -> None:
     x = (normal(4, 3, 5) * 2).astype(burn.bfloat16)
     actual = case[0](burn.from_numpy(x))

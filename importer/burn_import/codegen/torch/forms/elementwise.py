@@ -47,6 +47,7 @@ SIMPLE: Mapping[Any, str] = {
     ops.log: "torch.log",
     ops.mish: "F.mish",
     ops.prelu: "_prelu",
+    ops.quick_gelu: "_quick_gelu",
     ops.reciprocal: "torch.reciprocal",
     ops.relu: "F.relu",
     ops.round: "torch.round",

@@ -1,0 +1,41 @@
+"""Names of transposed matrices, from the author's names of the biases beside them."""
+
+from __future__ import annotations
+
+from itertools import chain
+
+from burn_import.provenance.exporter_folding import is_computed, is_folded
+from burn_import.provenance.path_segments import Path, clean
+from burn_import.provenance.weight_owners import is_authored, original
+from burn_ir.graph import Graph, nested_nodes
+from burn_ir.ops.fused import Linear
+
+_BIAS, _WEIGHT = "_bias", "_weight"
+
+
+def weights_of_biases(graph: Graph) -> dict[str, Path]:
+    """Return paths of matrices that an exporter stored transposed, without their names.
+
+    The ``in_proj_weight`` of ``nn.MultiheadAttention`` is the matrix that is applied
+    with ``in_proj_bias``: no array of the file has the key. A matrix that is applied
+    with several biases has no path.
+    """
+    constants = graph.constants
+    paths: dict[str, set[Path]] = {}
+    for node in chain.from_iterable(map(nested_nodes, graph.nodes)):
+        if not isinstance(node.op, Linear):
+            continue
+        _, weight, bias = (*node.inputs, None)[:3]
+        if weight not in constants or bias not in constants:
+            continue
+        assert weight is not None and bias is not None
+        name = original(graph, bias)
+        if not is_folded(graph, weight) or is_computed(original(graph, weight)):
+            continue
+        key = f"{name.removesuffix(_BIAS)}{_WEIGHT}"
+        is_bias = name.endswith(_BIAS) and is_authored(graph, bias)
+        if is_bias and key not in constants:
+            paths.setdefault(weight, set()).add(clean(key.split(".")))
+    single = {weight: own.pop() for weight, own in paths.items() if len(own) == 1}
+    taken = list(single.values())
+    return {weight: path for weight, path in single.items() if taken.count(path) == 1}
