@@ -55,7 +55,7 @@ ORDER = {
         "backend/cpu/bind backend/cpu/one_time",
         "backend/cuda/device backend/cuda/libraries",
         "backend/cuda/choices",
-        "backend/cuda/launching",
+        "backend/cuda/dependent_launch",
         "backend/cuda/tuning",
         "backend/cuda/kernels",
         "backend/cuda/kernels/registration backend/cuda/graphs",
