@@ -1,4 +1,4 @@
-"""The models that are measured, and inputs for them."""
+"""The models that are measured, and processes that measure them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ import numpy as np
 ROOT = Path(__file__).parent.parent
 SOURCES = ("importer", "ir", "templates", "runtime")
 IMPORT = "from burn_import.cli import main; main()"
-TYPES = {"float": "float32", "double": "float64"}
 
 Feeds = dict[str, np.ndarray[Any, Any]]
 
@@ -47,26 +46,6 @@ def cases(folders: Iterable[str], only: str = "") -> list[Case]:
         for p in paths
     ]
     return [case for case in named if only in case.name]
-
-
-def feeds(case: Case, session: Any) -> Feeds:
-    """An input for each name: that of ``NAME.golden.npz``, or else random numbers.
-
-    An extent that the model leaves open is 1.
-    """
-    golden = case.path.with_name(f"{case.path.stem}.golden.npz")
-    if golden.exists():
-        with np.load(golden) as file:
-            given = {name.removeprefix("in:"): file[name] for name in file.files}
-        return {entry.name: given[entry.name] for entry in session.get_inputs()}
-    generator = np.random.default_rng(0)
-    results: Feeds = {}
-    for entry in session.get_inputs():
-        shape = [n if isinstance(n, int) else 1 for n in entry.shape]
-        kind = entry.type.removeprefix("tensor(").removesuffix(")")
-        numbers = generator.standard_normal(shape)
-        results[entry.name] = np.asarray(numbers).astype(TYPES.get(kind, kind))
-    return results
 
 
 class Children:

@@ -25,7 +25,7 @@ ORDER = {
         "__init__",
     ),
     "burn": (
-        "attribute_hints digests dtypes defaults lazy numpy_interface version",
+        "attribute_hints digests dtypes defaults facts lazy numpy_interface version",
         "tensor_hints",
         "backend/cpu/onednn/__init__ backend/cpu/onednn/binding notebook record",
         "backend/disk_cache",
@@ -55,7 +55,7 @@ ORDER = {
         "backend/cpu/bind backend/cpu/one_time",
         "backend/cuda/device backend/cuda/libraries",
         "backend/cuda/choices",
-        "backend/cuda/launching",
+        "backend/cuda/dependent_launch",
         "backend/cuda/tuning",
         "backend/cuda/kernels",
         "backend/cuda/kernels/registration backend/cuda/graphs",

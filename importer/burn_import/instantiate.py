@@ -73,7 +73,7 @@ def _misfits(
 ) -> Iterator[str]:
     """Yield the mismatches for which a strict load into ``boxes`` would fail."""
     from burn.record.dtypes import recorded
-    from burn.store.fit import type_text
+    from burn.store.tensor_matching import type_text
 
     keys = [key for key, _ in weights]
     set_boxes = {boxes[key] for key in keys if key in boxes}

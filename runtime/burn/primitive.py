@@ -11,11 +11,12 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, Unpack, cast, overload
 
 from burn.backend.base import Backend
 from burn.backend.cpu.device import HOST
 from burn.box import Box
+from burn.facts import CastPolicy, Facts
 from burn.tensor import Tensor
 
 P = ParamSpec("P")
@@ -31,9 +32,6 @@ _PRIMITIVES: dict[str, "Primitive[..., Any]"] = {}
 #: The modules of kernels that are not imported yet, by primitive and backend.
 _LATER: dict[str, dict[type[Backend], str]] = {}
 
-#: How operands are cast under :func:`burn.nn.autocast`: to the lower precision, not at
-#: all (the primitive moves elements or selects among them), or to float32.
-CastPolicy = Literal["lower", "keep", "float32"]
 #: The reason of primitives that passes insert into plans.
 PLAN_ONLY = "only plans without gradients have it"
 
@@ -54,10 +52,9 @@ class Primitive(Generic[P, R]):
     """A named operation on arrays with its kernels and its gradient.
 
     ``outputs`` is the number of results; ``host`` marks results that depend on metadata
-    only (a shape) and therefore stay on the host. ``memory_bound`` marks operations
-    whose time is that of reading operands and writing results, which balanced
-    checkpointing recomputes. The other properties are for plans, which may rely on them
-    and not on names. Declared with :func:`primitive`.
+    only (a shape) and therefore stay on the host. The other properties are described in
+    :class:`burn.facts.Facts`; ``gradient_reason`` is its ``no_gradient``. Passes and
+    devices rely on them and not on names. Declared with :func:`primitive`.
     """
 
     #: The values that the gradient rule reads; None if it may read all.
@@ -79,35 +76,19 @@ class Primitive(Generic[P, R]):
         bound: Callable[[Any, Any], float] | None = None,
         autocast: CastPolicy = "float32",
         memory_bound: bool = False,
+        numpy_time: float | Callable[..., float] | None = None,
         gradient_of: "Primitive[..., Any] | None" = None,
         no_gradient: str | None = None,
     ) -> None:
-        self.name = kernel.__name__
-        self.kernel = kernel
-        self.outputs = outputs
-        self.host = host
+        self.name, self.kernel = kernel.__name__, kernel
+        self.outputs, self.host = outputs, host
         self.plain = outputs == 1 and not host
-        #: Whether the generic kernel only calls array functions, independently of the
-        #: values, so that a plan may capture and replay them.
-        self.traceable = traceable
-        #: Whether the shapes of results depend on those of the operands alone, so that
-        #: a plan may remove a call whose results are unused.
-        self.removable = removable
-        #: The position of an operand whose values determine the shapes of results, as
-        #: in ``reshape``. If it is a tensor, the call is not removed.
-        self.shaped_by = shaped_by
-        #: Whether the kernel has a result for all floats of the recorded shapes: a call
-        #: that cannot fail may run after the results of a plan are computed.
-        self.infallible = infallible
-        #: The rule of :mod:`burn.ops.bounds` for the magnitudes of results, if any.
-        self.bound = bound
-        self.autocast, self.memory_bound = autocast, memory_bound
-        #: The primitive whose gradients it computes: its first operands are those of
-        #: the results, and the results.
-        self.gradient_of = gradient_of
+        self.traceable, self.removable = traceable, removable
+        self.shaped_by, self.infallible = shaped_by, infallible
+        self.bound, self.autocast = bound, autocast
+        self.memory_bound, self.numpy_time = memory_bound, numpy_time
+        self.gradient_of, self.gradient_reason = gradient_of, no_gradient
         self.device_kernels: dict[type[Backend], Callable[..., Any]] = {}
-        #: Why the primitive has no gradient rule, None if it has one.
-        self.gradient_reason = no_gradient
         self.__doc__, self.__module__ = kernel.__doc__, kernel.__module__
         self.__name__ = self.name
         self.__wrapped__ = kernel
@@ -250,11 +231,11 @@ def _highest(value: Any) -> Backend | None:
 def primitive(kernel: Callable[P, Any], /) -> Primitive[P, Tensor]: ...
 @overload
 def primitive(
-    *, outputs: Literal[1] = 1, host: bool = False, **facts: Any
+    *, outputs: Literal[1] = 1, host: bool = False, **facts: Unpack[Facts]
 ) -> Callable[[Callable[P, Any]], Primitive[P, Tensor]]: ...
 @overload
 def primitive(
-    *, outputs: Literal[0, 2, 3, 4], host: bool = False, **facts: Any
+    *, outputs: Literal[0, 2, 3, 4], host: bool = False, **facts: Unpack[Facts]
 ) -> Callable[[Callable[P, Any]], Primitive[P, tuple[Tensor, ...]]]: ...
 def primitive(
     kernel: Callable[..., Any] | None = None,
@@ -262,15 +243,13 @@ def primitive(
     *,
     outputs: int = 1,
     host: bool = False,
-    **facts: Any,
+    **facts: Unpack[Facts],
 ) -> Any:
     """Declare the decorated array kernel as a primitive of the same name.
 
     Positional arguments are tensors, or values that may come from tensors; keyword-only
     arguments are static. ``outputs=0`` declares a variable number of results (a tuple).
-    ``facts`` are those of :class:`Primitive`: ``traceable``, ``removable``,
-    ``shaped_by``, ``infallible``, ``bound``, ``autocast``, ``memory_bound``,
-    ``gradient_of``, and ``no_gradient``, the reason why there is no gradient.
+    ``facts`` are described in :class:`burn.facts.Facts`.
     """
 
     def declare(function: Callable[..., Any]) -> Primitive[..., Any]:

@@ -9,7 +9,7 @@ import pytest
 from burn.record import write_record
 from burn_import import Options
 from burn_import.options import Hints
-from burn_import.transform.applicable import OF_PROGRAMS, OF_WEIGHTS, given_options
+from burn_import.transform.option_checks import OF_PROGRAMS, OF_WEIGHTS, given_options
 from tests.cli.test_mistakes import DIGITS, run
 from tests.importer import exported_files, script_files
 from tests.importer.pytorch_files import tensor, zip_file

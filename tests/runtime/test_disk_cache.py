@@ -47,7 +47,9 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def compute(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compare a kernel with NumPy, compiled or read as in a new process."""
     machine = machines.Machine()
-    monkeypatch.setattr("burn.backend.cpu.jit.joining.machine", lambda: machine)
+    monkeypatch.setattr(
+        "burn.backend.cpu.jit.kernel_replacement.machine", lambda: machine
+    )
     compiled = burn.compile(
         lambda x: ops.exp(x) * 2 - ops.minimum(x, 9.0), generated=True
     )

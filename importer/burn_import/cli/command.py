@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from burn_import.cli.answer import Answer
 from burn_import.cli.choices import choices, options_of
+from burn_import.cli.error_reports import Answer
 from burn_import.cli.progress import progress
 from burn_import.cli.report import Report
 from burn_import.cli.tables import format_option, show_json
@@ -289,7 +289,7 @@ def _check_for_record(options: Options) -> None:
     Raises:
         WrongOptions: one is.
     """
-    from burn_import.transform.applicable import given_options, refuse_options
+    from burn_import.transform.option_checks import given_options, refuse_options
 
     flags = set(given_options(options)) - {"--top-level-key", "--shard-size"}
     refuse_options(options, flags, "a module as output", "a record")

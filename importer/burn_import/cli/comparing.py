@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from burn_import.cli.answer import Answer
+from burn_import.cli.error_reports import Answer
 from burn_import.cli.report import Report, annotation, clean
 from burn_import.cli.tables import format_option, show_json, show_table
 

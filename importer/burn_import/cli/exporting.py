@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from burn_import.cli.answer import Answer
+from burn_import.cli.error_reports import Answer
 from burn_import.cli.progress import progress
 from burn_import.cli.report import Report, clean
 from burn_import.cli.tables import force_option, format_option, output_option, show_json

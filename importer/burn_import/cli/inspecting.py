@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from burn_import.cli.answer import Answer
+from burn_import.cli.error_reports import Answer
 from burn_import.cli.report import Report, annotation, clean, colored
 from burn_import.cli.tables import (
     force_option,

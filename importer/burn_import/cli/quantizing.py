@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from burn_import.cli.answer import Answer
+from burn_import.cli.error_reports import Answer
 from burn_import.cli.progress import progress
 from burn_import.cli.report import Report, annotation, clean
 from burn_import.cli.tables import (

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from burn_import.structure import ModuleNode
+
 
 @dataclass
 class MethodText:
@@ -56,6 +58,8 @@ class ClassText:
     record_names: dict[str, str] = field(default_factory=dict)
     #: Names and types of several results.
     result_fields: list[tuple[str, str]] = field(default_factory=list)
+    #: The submodule whose several results the body returns unchanged, if any.
+    returned_module: ModuleNode | None = None
     #: The NamedTuple that is written before the class.
     result_class: ResultClass | None = None
 

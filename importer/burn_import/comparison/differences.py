@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from burn.store.fit import type_text
+from burn.store.tensor_matching import type_text
 from burn_import.tracing.identifiers import argument, strip_reserved_suffix
 
 if TYPE_CHECKING:

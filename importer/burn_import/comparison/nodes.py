@@ -88,7 +88,7 @@ def _text(value: Any) -> str:
 
 def _constant_text(array: Array) -> str:
     """Return the type of a constant, and its values unless it is a weight."""
-    from burn.store.fit import type_text
+    from burn.store.tensor_matching import type_text
 
     kind = type_text(array.dtype, array.shape)
     is_size = array.dtype.kind in "iub" and array.size <= _MOST_COMPARED

@@ -44,7 +44,6 @@ from burn_import.passes.layers.conv_padding import conv_padding
 from burn_import.passes.layers.expand_fused_matmul import products
 from burn_import.passes.layers.expand_skip_norms import skip_norms
 from burn_import.passes.layers.linear import linear
-from burn_import.passes.layers.linear_pieces import linear_pieces
 from burn_import.passes.layers.linear_rows import linear_rows
 from burn_import.passes.layers.tree_ensembles import tree_ensembles
 from burn_import.passes.norms.batch_norm_affine import batch_norm_affine
@@ -117,7 +116,6 @@ PASSES: tuple[Pass, ...] = (
     conv_bias,
     conv_padding,
     linear,
-    linear_pieces,
     recurrent_cells,
     linear_rows,
     tree_ensembles,

@@ -13,7 +13,7 @@ from burn_import.foreign import EXPORT
 from burn_import.options import Options
 from burn_import.skeleton.source import skeleton
 from burn_import.tracing.identifiers import camel
-from burn_import.transform.applicable import OF_PROGRAMS, refuse_options
+from burn_import.transform.option_checks import OF_PROGRAMS, refuse_options
 from burn_import.weights import arrays_of
 from burn_ir import UnsupportedModel
 

@@ -15,12 +15,12 @@ from burn_import.options import (
     Extents,
     Options,
 )
-from burn_import.transform.cut import begin_cut, finish_cut
 from burn_import.transform.errors import WrongOptions, unknown
 from burn_import.transform.opening import Opened, open_extents, split_opened
 from burn_import.transform.opening.examples import check_examples
 from burn_import.transform.precision import in_precision
 from burn_import.transform.shapes import reshaped_model, with_shapes
+from burn_import.transform.subgraph import begin_cut, finish_cut
 from burn_ir import build
 from burn_ir.errors import InvalidModel, Problem
 from burn_ir.graph import Graph

@@ -12,6 +12,7 @@ from typing import Any, Literal, ParamSpec
 
 import numpy as np
 
+from burn.facts import Facts
 from burn.ops import bounds
 from burn.ops.broadcast import like
 from burn.ops.composition import Joint, through
@@ -31,6 +32,8 @@ _ERF = (1.58961237e-07, -5.98570300e-06, 8.97126267e-05, -6.25719572e-04) + (
     *(-1.84383842e-04, 1.02765482e-01, 1.12837971),
 )
 
+_ACTIVATION = Facts(traceable=True, removable=True, memory_bound=True, numpy_time=10.0)
+
 
 def _wide(kernel: Callable[P, Any]) -> Callable[P, Any]:
     """Return ``kernel`` with its first operand converted from half types to float32."""
@@ -44,7 +47,7 @@ def _wide(kernel: Callable[P, Any]) -> Callable[P, Any]:
     return run
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.of_first)
+@primitive(**_ACTIVATION | {"bound": bounds.of_first, "numpy_time": 2.0})
 def relu(x: Array) -> Array:
     """Return ``max(x, 0)``."""
     return np.maximum(x, x.dtype.type(0))
@@ -66,7 +69,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any) -> Any:
     return lambda: relu_grad(grad, out), None
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.sloped)
+@primitive(**_ACTIVATION | {"bound": bounds.sloped})
 @_wide
 def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
     """Return ``x`` where positive, ``alpha * x`` elsewhere."""
@@ -78,7 +81,9 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.01) -> Any:
     return where(x > 0, grad, grad * alpha)
 
 
-@primitive(traceable=True, memory_bound=True, bound=bounds.activated, autocast="lower")
+@primitive(
+    **_ACTIVATION | {"removable": False, "bound": bounds.activated, "autocast": "lower"}
+)
 def prelu(x: Array, slope: Array) -> Array:
     """Return ``x`` where positive, else ``slope * x``; ``slope`` broadcasts to ``x``.
 
@@ -114,7 +119,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > alpha, grad, 0.0)
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
+@primitive(**_ACTIVATION | {"bound": bounds.activated})
 @_wide
 def elu(x: Array, *, alpha: float = 1.0) -> Array:
     """Return ``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
@@ -126,7 +131,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > 0, grad, grad * (out + alpha))
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
+@primitive(**_ACTIVATION | {"bound": bounds.activated})
 @_wide
 def selu(x: Array, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> Array:
     """Return ``gamma * x`` if positive, else ``gamma * alpha * (exp(x) - 1)``."""
@@ -145,7 +150,7 @@ def _(
     return where(x > 0, grad * gamma, grad * (out + alpha * gamma))
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
+@primitive(**_ACTIVATION | {"bound": bounds.activated})
 @_wide
 def celu(x: Array, *, alpha: float = 1.0) -> Array:
     """Return ``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
@@ -157,7 +162,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 1.0) -> Any:
     return where(x > 0, grad, grad * (out / alpha + 1.0))
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.up_to_one)
+@primitive(**_ACTIVATION | {"bound": bounds.up_to_one})
 @_wide
 def sigmoid(x: Array) -> Array:
     """Return ``1 / (1 + exp(-x))``."""
@@ -172,7 +177,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * out * (1.0 - out)
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.up_to_one)
+@primitive(**_ACTIVATION | {"bound": bounds.up_to_one})
 @_wide
 def tanh(x: Array) -> Array:
     """Return the hyperbolic tangent."""
@@ -184,7 +189,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (1.0 - out * out)
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
+@primitive(**_ACTIVATION | {"bound": bounds.activated})
 @_wide
 def softplus(x: Array) -> Array:
     """Return ``log(1 + exp(x))``."""
@@ -209,7 +214,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / (size * size)
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
+@primitive(**_ACTIVATION | {"bound": bounds.activated})
 @_wide
 def hard_sigmoid(x: Array, *, alpha: float = 0.2, beta: float = 0.5) -> Array:
     """Return ``alpha * x + beta``, clipped to [0, 1]."""
@@ -221,7 +226,7 @@ def _(grad: Any, out: Any, x: Any, *, alpha: float = 0.2, beta: float = 0.5) -> 
     return where((out > 0) & (out < 1), grad * alpha, 0.0)
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
+@primitive(**_ACTIVATION | {"bound": bounds.activated})
 @_wide
 def hard_swish(x: Array) -> Array:
     """Return ``x * (x + 3) / 6`` between -3 and 3, 0 below and ``x`` above."""
@@ -234,7 +239,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return where(x > 3, grad, middle)
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
+@primitive(**_ACTIVATION | {"bound": bounds.activated})
 @_wide
 def silu(x: Array) -> Array:
     """Return ``x * sigmoid(x)``."""
@@ -255,7 +260,7 @@ def quick_gelu(x: Any) -> Any:
     return x * sigmoid(x * 1.702)
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
+@primitive(**_ACTIVATION | {"bound": bounds.activated})
 @_wide
 def mish(x: Array) -> Array:
     """Return ``x * tanh(softplus(x))``."""
@@ -268,7 +273,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (gate + x * sigmoid(x) * (1.0 - gate * gate))
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.activated)
+@primitive(**_ACTIVATION | {"bound": bounds.activated})
 @_wide
 def gelu(x: Array, *, approximate: Literal["none", "tanh"] = "none") -> Array:
     """Return ``x`` times the standard normal distribution function of ``x``.
@@ -338,7 +343,9 @@ def _by_erf(grad: Any, x: Any) -> Any:
     return grad * ((erf(x * sqrt(0.5)) + 1.0) * 0.5 + x * density)
 
 
-@primitive(traceable=True, memory_bound=True, bound=bounds.largest_of_all)
+@primitive(
+    traceable=True, memory_bound=True, bound=bounds.largest_of_all, numpy_time=2.0
+)
 def clip(x: Array, low: Array | None = None, high: Array | None = None) -> Array:
     """Return ``min(max(x, low), high)``; None is no bound; ``x`` may be a number."""
     if isinstance(x, int | float):

@@ -246,7 +246,13 @@ def _covering(mask: Any, columns: int) -> Any:
     return pad(mask, (0, missing), hidden, (-1,))
 
 
-@primitive(traceable=True, removable=True, bound=bounds.up_to_one, memory_bound=True)
+@primitive(
+    traceable=True,
+    removable=True,
+    bound=bounds.up_to_one,
+    memory_bound=True,
+    numpy_time=3.0,
+)
 def masked_softmax(x: Array) -> Array:
     """Return the softmax over the last axis, with 0 in rows of minus infinity."""
     if not x.size:

@@ -18,6 +18,7 @@ from burn.primitive import primitive
     bound=bounds.of_first,
     autocast="keep",
     memory_bound=True,
+    numpy_time=1.5,
 )
 def cast(x: Array, *, dtype: DType) -> Array:
     """Return ``x`` converted to ``dtype``.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.ops import bounds
+from burn.ops import bounds, numpy_times
 from burn.ops.depthwise import correlate_depthwise, depthwise, scatter_depthwise
 from burn.ops.reduction import sum as sum_
 from burn.ops.support import (
@@ -37,7 +37,12 @@ from burn.primitive import composite, primitive
 _LIMIT = 256 << 20
 
 
-@primitive(removable=True, bound=bounds.layer, autocast="lower")
+@primitive(
+    removable=True,
+    bound=bounds.layer,
+    autocast="lower",
+    numpy_time=numpy_times.convolution,
+)
 def conv(
     x: Array,
     weight: Array,
@@ -78,7 +83,12 @@ def _(grad: Any, out: Any, x: Any, weight: Any, bias: Any = None, **static: Any)
 conv.declare_reads({0: (1,), 1: (0,)})
 
 
-@primitive(removable=True, bound=bounds.transposed_layer, autocast="lower")
+@primitive(
+    removable=True,
+    bound=bounds.transposed_layer,
+    autocast="lower",
+    numpy_time=numpy_times.transposed_convolution,
+)
 def conv_transpose(
     x: Array,
     weight: Array,

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
+from burn.facts import Facts
 from burn.ops import bounds
 from burn.ops.broadcast import like
 from burn.ops.casting import cast
@@ -13,8 +14,10 @@ from burn.ops.logic import where
 from burn.ops.support import Array, namespace, numeric, pair
 from burn.primitive import primitive
 
+_ARITHMETIC = Facts(traceable=True, infallible=True, memory_bound=True, numpy_time=2.0)
 
-@primitive(traceable=True, infallible=True, bound=bounds.sum_of_all, memory_bound=True)
+
+@primitive(**_ARITHMETIC | {"bound": bounds.sum_of_all})
 def add(x: Array, y: Array) -> Array:
     """Return ``x + y``."""
     return np.add(*pair(x, y))
@@ -28,7 +31,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 add.declare_reads()
 
 
-@primitive(traceable=True, infallible=True, bound=bounds.sum_of_all, memory_bound=True)
+@primitive(**_ARITHMETIC | {"bound": bounds.sum_of_all})
 def sub(x: Array, y: Array) -> Array:
     """Return ``x - y``."""
     return np.subtract(*numeric(x, y))
@@ -42,7 +45,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 sub.declare_reads()
 
 
-@primitive(traceable=True, infallible=True, bound=bounds.product, memory_bound=True)
+@primitive(**_ARITHMETIC | {"bound": bounds.product})
 def mul(x: Array, y: Array) -> Array:
     """Return ``x * y``."""
     return np.multiply(*pair(x, y))
@@ -56,7 +59,7 @@ def _(grad: Any, out: Any, x: Any, y: Any) -> Any:
 mul.declare_reads({0: (1,), 1: (0,)})
 
 
-@primitive(traceable=True, infallible=True, bound=bounds.quotient, memory_bound=True)
+@primitive(**_ARITHMETIC | {"bound": bounds.quotient})
 def div(x: Array, y: Array) -> Array:
     """Return ``x / y``; integers are divided in float32."""
     x, y = numeric(x, y)

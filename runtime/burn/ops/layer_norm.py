@@ -18,7 +18,13 @@ from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
 from burn.primitive import primitive
 
 
-@primitive(traceable=True, removable=True, bound=bounds.normalized, memory_bound=True)
+@primitive(
+    traceable=True,
+    removable=True,
+    bound=bounds.normalized,
+    memory_bound=True,
+    numpy_time=3.0,
+)
 def layer_norm(
     x: Array,
     weight: Array | None = None,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
-from burn.ops import bounds
+from burn.ops import bounds, numpy_times
 from burn.ops.broadcast import like
 from burn.ops.reduction import sum
 from burn.ops.shape import reshape, transpose, unsqueeze
@@ -17,7 +17,13 @@ from burn.primitive import primitive
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-@primitive(traceable=True, removable=True, bound=bounds.matrices, autocast="lower")
+@primitive(
+    traceable=True,
+    removable=True,
+    bound=bounds.matrices,
+    autocast="lower",
+    numpy_time=numpy_times.matrix_product,
+)
 def matmul(x: Array, y: Array) -> Array:
     """Return the matrix product by NumPy's rules: ``[..., n, k] @ [..., k, m]``.
 
@@ -72,7 +78,13 @@ def _outer_rows(x: Any, y: Any) -> Any:
     return matmul(transpose(rows, 0, 1), _shaped(y, (count, y.shape[-1])))
 
 
-@primitive(traceable=True, removable=True, bound=bounds.layer, autocast="lower")
+@primitive(
+    traceable=True,
+    removable=True,
+    bound=bounds.layer,
+    autocast="lower",
+    numpy_time=numpy_times.matrix_product,
+)
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """Return ``x @ weight.mT + bias``: ``[..., in]``, ``[out, in]`` and ``[out]``.
 

@@ -23,7 +23,13 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive(traceable=True, removable=True, bound=bounds.shifted, memory_bound=True)
+@primitive(
+    traceable=True,
+    removable=True,
+    bound=bounds.shifted,
+    memory_bound=True,
+    numpy_time=3.0,
+)
 def batch_norm(
     x: Array,
     mean: Array,
@@ -186,7 +192,13 @@ def _(
     return joint[0], joint[1], None, None, joint[2]
 
 
-@primitive(traceable=True, removable=True, bound=bounds.normalized, memory_bound=True)
+@primitive(
+    traceable=True,
+    removable=True,
+    bound=bounds.normalized,
+    memory_bound=True,
+    numpy_time=3.0,
+)
 def group_norm(
     x: Array,
     weight: Array | None = None,

@@ -21,7 +21,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive(removable=True, bound=bounds.of_first)
+@primitive(removable=True, bound=bounds.of_first, numpy_time=5.0)
 def max_pool(
     x: Array,
     *,
@@ -128,7 +128,7 @@ def _(grad: Any, out: Any, x: Any, choice: Any, **static: Any) -> Any:
     return lambda: window_scatter(grad, choice, size=x.shape[2:], **static), None
 
 
-@primitive(removable=True, bound=bounds.of_first)
+@primitive(removable=True, bound=bounds.of_first, numpy_time=5.0)
 def avg_pool(
     x: Array,
     *,

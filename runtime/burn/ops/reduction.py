@@ -85,7 +85,7 @@ def _row_axis(x: Array, axes: tuple[int, ...]) -> int | None:
     return builtins.max(axes, key=lambda a: x.shape[a])
 
 
-@primitive(traceable=True, bound=bounds.total)
+@primitive(traceable=True, bound=bounds.total, numpy_time=1.0)
 def sum(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return the sum over ``axis``, or over all axes; bools are counted in int64."""
     if x.dtype == dtypes.bool_:
@@ -102,7 +102,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
 sum.declare_reads()
 
 
-@primitive(traceable=True, bound=bounds.of_first)
+@primitive(traceable=True, bound=bounds.of_first, numpy_time=5.0)
 def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return the mean over ``axis``, or over all axes, in the dtype of ``x``."""
     axes = axes_of(axis, x.ndim)

@@ -60,7 +60,7 @@ class Resampling(NamedTuple):
         return dense
 
 
-@primitive(traceable=True)
+@primitive(traceable=True, numpy_time=60.0)
 def resize(
     x: Array, scales: Any = None, sizes: Any = None, roi: Any = None, **options: Any
 ) -> Array:

@@ -6,19 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from burn.facts import Facts
 from burn.ops import bounds
 from burn.ops.support import Array, Axes, axes_of, concatenated, integers
 from burn.primitive import composite, primitive
 
-
-@primitive(
+_VIEW = Facts(
     traceable=True,
     removable=True,
-    shaped_by=1,
     bound=bounds.of_first,
     autocast="keep",
     memory_bound=True,
 )
+
+
+@primitive(**_VIEW | {"shaped_by": 1})
 def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
     """Return the elements of ``x``, row by row, in ``shape``; one extent may be -1.
 
@@ -69,13 +71,7 @@ def _(grad: Any, out: Any, x: Any, shape: Any, *, keep_zeros: bool = False) -> A
 reshape.declare_reads()
 
 
-@primitive(
-    traceable=True,
-    removable=True,
-    bound=bounds.of_first,
-    autocast="keep",
-    memory_bound=True,
-)
+@primitive(**_VIEW)
 def permute(x: Array, axes: tuple[int, ...] | None = None) -> Array:
     """Return ``x`` with its axes in the order of ``axes``, or reversed."""
     return np.transpose(x, None if axes is None else axes_of(axes, x.ndim))
@@ -93,13 +89,7 @@ def _(grad: Any, out: Any, x: Any, axes: tuple[int, ...] | None = None) -> Any:
 permute.declare_reads()
 
 
-@primitive(
-    traceable=True,
-    removable=True,
-    bound=bounds.of_first,
-    autocast="keep",
-    memory_bound=True,
-)
+@primitive(**_VIEW)
 def transpose(x: Array, first: int, second: int) -> Array:
     """Return ``x`` with two axes swapped."""
     return np.swapaxes(x, first, second)
@@ -113,13 +103,7 @@ def _(grad: Any, out: Any, x: Any, first: int, second: int) -> Any:
 transpose.declare_reads()
 
 
-@primitive(
-    traceable=True,
-    removable=True,
-    bound=bounds.of_first,
-    autocast="keep",
-    memory_bound=True,
-)
+@primitive(**_VIEW)
 def flatten(x: Array, start: int = 0, end: int = -1) -> Array:
     """Return ``x`` with axes ``start`` to ``end`` (included) merged, at least one."""
     shape = x.shape or (1,)
@@ -136,14 +120,7 @@ def _(grad: Any, out: Any, x: Any, start: int = 0, end: int = -1) -> Any:
 flatten.declare_reads()
 
 
-@primitive(
-    traceable=True,
-    removable=True,
-    shaped_by=1,
-    bound=bounds.of_first,
-    autocast="keep",
-    memory_bound=True,
-)
+@primitive(**_VIEW | {"shaped_by": 1})
 def squeeze(x: Array, axis: Axes = None) -> Array:
     """Return ``x`` without the axes of extent 1 in ``axis`` (all of them if None).
 
@@ -165,14 +142,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None) -> Any:
     return reshape(grad, x.shape), None
 
 
-@primitive(
-    traceable=True,
-    removable=True,
-    shaped_by=1,
-    bound=bounds.of_first,
-    autocast="keep",
-    memory_bound=True,
-)
+@primitive(**_VIEW | {"shaped_by": 1})
 def unsqueeze(x: Array, axis: Axes) -> Array:
     """Return ``x`` with axes of extent 1 inserted at the positions ``axis``."""
     return np.expand_dims(x, integers(axis))
@@ -183,13 +153,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes) -> Any:
     return reshape(grad, x.shape), None
 
 
-@primitive(
-    traceable=True,
-    removable=True,
-    bound=bounds.of_first,
-    autocast="keep",
-    memory_bound=True,
-)
+@primitive(**_VIEW)
 def concat(xs: list[Array], axis: int = 0) -> Array:
     """Return the arrays concatenated along an existing axis."""
     return concatenated(xs, axis)
@@ -201,15 +165,7 @@ def _(grad: Any, out: Any, xs: Any, axis: int = 0) -> Any:
     return lambda: list(split(grad, sizes, axis)), None
 
 
-@primitive(
-    outputs=0,
-    traceable=True,
-    removable=True,
-    shaped_by=1,
-    bound=bounds.of_first,
-    autocast="keep",
-    memory_bound=True,
-)
+@primitive(outputs=0, **_VIEW | {"shaped_by": 1})
 def split(x: Array, sizes: Any, axis: int = 0) -> tuple[Array, ...]:
     """Return ``x`` split along ``axis`` into pieces of the given sizes."""
     bounds = np.cumsum(integers(sizes))
@@ -236,15 +192,7 @@ def _(grad: Any, out: Any, x: Any, sizes: Any, axis: int = 0) -> Any:
     return concat(list(grad), axis), None
 
 
-@primitive(
-    outputs=0,
-    traceable=True,
-    removable=True,
-    shaped_by=1,
-    bound=bounds.of_first,
-    autocast="keep",
-    memory_bound=True,
-)
+@primitive(outputs=0, **_VIEW | {"shaped_by": 1})
 def chunk(x: Array, count: int, axis: int = 0) -> tuple[Array, ...]:
     """Return ``x`` in ``count`` pieces along ``axis``, equal but for the last."""
     extent = x.shape[axis]

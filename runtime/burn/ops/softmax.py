@@ -13,7 +13,13 @@ from burn.ops.support import Array, Axes, accumulate, axes_of
 from burn.primitive import primitive
 
 
-@primitive(traceable=True, removable=True, bound=bounds.up_to_one, memory_bound=True)
+@primitive(
+    traceable=True,
+    removable=True,
+    bound=bounds.up_to_one,
+    memory_bound=True,
+    numpy_time=3.0,
+)
 def softmax(x: Array, *, axis: Axes = -1) -> Array:
     """Return ``exp(x)`` divided by its sum over ``axis``: an integer or a tuple.
 
@@ -53,7 +59,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any, *, axis: Axes = -1) -> Any:
     )
 
 
-@primitive(traceable=True, removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True, numpy_time=3.0)
 def log_softmax(x: Array, *, axis: Axes = -1) -> Array:
     """Return the logarithm of :func:`softmax`."""
     work = accumulate(x)

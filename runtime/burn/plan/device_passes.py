@@ -8,7 +8,7 @@ import numpy as np
 
 from burn.plan.passes import run_passes
 from burn.plan.passes.constants import hoist_constants
-from burn.plan.passes.dead import without_dead
+from burn.plan.passes.dead_code import without_dead
 from burn.plan.passes.fusion.attention import fuse_attention
 from burn.plan.passes.fusion.caches import fuse_caches
 from burn.plan.passes.fusion.elements import Abilities, fuse_elementwise
@@ -18,7 +18,7 @@ from burn.plan.passes.fusion.layers import (
     form_linear_layers,
     fuse_biases,
 )
-from burn.plan.passes.fusion.merging import merge_layers
+from burn.plan.passes.fusion.merged_linears import merge_layers
 from burn.plan.passes.fusion.norms import fold_norms
 from burn.plan.passes.fusion.permutes import delay_permutes
 from burn.plan.passes.fusion.row_products import fuse_row_products

@@ -16,11 +16,11 @@ from burn.record.atomic import atomic_write
 from burn.record.errors import RecordError
 from burn.record.files import HEAD_SIZE, Foreign, describe_foreign
 from burn.record.formats import FORMATS, format_named
-from burn.record.pieces import Source, TensorSource
 from burn.record.precision import Precision
 from burn.record.reader import Record, open_record, read_record, record_of_bytes
 from burn.record.sharding import parse_size
 from burn.record.shards import ShardedRecord, file_sha256, open_stored, record_files
+from burn.record.tensor_chunks import Source, TensorSource
 from burn.record.writer import (
     record_bytes,
     record_sha256,

@@ -11,8 +11,8 @@ from burn.record.cursor import Blob, Cursor
 from burn.record.dtypes import Bytes
 from burn.record.errors import RecordError
 from burn.record.header import Entry, Header
-from burn.record.pieces import BytesLike, Piece
 from burn.record.precision import Precision
+from burn.record.tensor_chunks import BytesLike, Piece
 
 #: The marker that distinguishes these records from those of a Rust program.
 KIND = "Bin of parameters by key"

@@ -15,8 +15,8 @@ from burn.record.dtypes import Bytes
 from burn.record.errors import RecordError, joined, shown
 from burn.record.files import MAX_HEADER
 from burn.record.header import Entry, Header
-from burn.record.pieces import BytesLike, Piece
 from burn.record.precision import Precision
+from burn.record.tensor_chunks import BytesLike, Piece
 
 MAGIC = b"NRUB"
 VERSION = 1

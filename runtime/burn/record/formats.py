@@ -18,13 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from burn.record import binary, burnpack, named, safetensors
+from burn.record import binary, burnpack, named_fields, safetensors
 from burn.record.dtypes import Bytes
 from burn.record.errors import RecordError, shown
 from burn.record.files import HEAD_SIZE, describe_foreign
 from burn.record.header import Header
-from burn.record.pieces import BytesLike, Piece
 from burn.record.precision import Precision
+from burn.record.tensor_chunks import BytesLike, Piece
 
 Encoder = Callable[
     [Mapping[str, Piece], Mapping[str, str], Precision | None], Iterator[BytesLike]
@@ -42,9 +42,9 @@ class Format(NamedTuple):
 _PLAIN = {
     "safetensors": Format(safetensors.encode, safetensors.parse),
     "bpk": Format(burnpack.encode, burnpack.parse),
-    "mpk": Format(named.encode_messagepack, named.parse_messagepack),
+    "mpk": Format(named_fields.encode_messagepack, named_fields.parse_messagepack),
     "bin": Format(binary.encode, binary.parse),
-    "json": Format(named.encode_json, named.parse_json),
+    "json": Format(named_fields.encode_json, named_fields.parse_json),
 }
 _GZIP = b"\x1f\x8b"
 _GZ = ".gz"

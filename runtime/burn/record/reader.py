@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from burn.record import formats, safetensors
-from burn.record.archived import archived_bytes
 from burn.record.dtypes import DTYPES, Array, Bytes, DType, unpack_f4
 from burn.record.errors import RecordError, shown
 from burn.record.files import HEAD_SIZE, SAFETENSORS, describe_foreign
 from burn.record.header import ALIGNMENT, Header
+from burn.record.zipped_records import archived_bytes
 
 
 class Record(Mapping[str, Array]):

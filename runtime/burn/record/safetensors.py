@@ -7,8 +7,8 @@ from burn.record.dtypes import Bytes, bits
 from burn.record.errors import RecordError
 from burn.record.files import MAX_HEADER
 from burn.record.header import Entry, Header, encode_header, parse_header
-from burn.record.pieces import BytesLike, Piece
 from burn.record.precision import Precision
+from burn.record.tensor_chunks import BytesLike, Piece
 
 
 def parse(data: Bytes) -> tuple[Header, Bytes]:

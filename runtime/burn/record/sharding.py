@@ -18,10 +18,10 @@ from burn.digests import sha256
 from burn.record.atomic import atomic_file
 from burn.record.burn_formats import settings
 from burn.record.errors import RecordError, shown
-from burn.record.pieces import BytesLike, Piece
 from burn.record.precision import Precision
 from burn.record.safetensors import encode
 from burn.record.shards import index_of, read_index
+from burn.record.tensor_chunks import BytesLike, Piece
 
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}

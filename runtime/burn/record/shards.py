@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from burn.digests import file_sha256_of
-from burn.record.archived import open_binary
 from burn.record.dtypes import Array, DType
 from burn.record.errors import MOST_SHOWN, RecordError, check_values, joined, shown
 from burn.record.files import MAX_HEADER
 from burn.record.reader import Record, open_record
+from burn.record.zipped_records import open_binary
 
 #: The ending of an index's name, after the name of the record.
 _INDEX = ".index.json"

@@ -8,7 +8,6 @@ from burn.digests import sha256
 from burn.record.atomic import atomic_file
 from burn.record.errors import RecordError
 from burn.record.formats import encoded, format_named
-from burn.record.pieces import Piece, Source, pieces
 from burn.record.precision import Precision
 from burn.record.sharding import (
     Shards,
@@ -18,6 +17,7 @@ from burn.record.sharding import (
     shards_sha256,
     write_shards,
 )
+from burn.record.tensor_chunks import Piece, Source, pieces
 
 
 def write_record(

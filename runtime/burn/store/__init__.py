@@ -9,9 +9,9 @@
 ``burn_import.pytorch`` has a store with the same methods for PyTorch files.
 """
 
-from burn.store.fit import fit
 from burn.store.report import Report, Row, WeightsError
 from burn.store.store import Origin, Predicate, Store
+from burn.store.tensor_matching import fit
 from burn.store.tensors import Content, InMemory, StoredTensor
 
 __all__ = [

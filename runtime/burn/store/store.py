@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 from burn.record import Precision, record_bytes
 from burn.record.errors import RecordError, joined, shown
 from burn.store.files import BytesOrigin, FileOrigin
-from burn.store.fit import fit, type_text
 from burn.store.layout import from_burn, to_burn
 from burn.store.names import Rule, rename, renumber
 from burn.store.report import Report, Row
+from burn.store.tensor_matching import fit, type_text
 from burn.store.tensors import Content, InMemory, StoredTensor
 
 if TYPE_CHECKING:

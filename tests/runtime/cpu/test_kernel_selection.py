@@ -8,7 +8,7 @@ import pytest
 
 import burn
 from burn import ops
-from burn.backend.cpu.jit import joining, policy, selection
+from burn.backend.cpu.jit import kernel_replacement, policy, selection
 from burn.backend.cpu.jit.entries import GENERATED
 from burn.backend.cpu.jit.selection import Candidate, profitable
 from burn.backend.cpu.jit.source import Kernel
@@ -71,7 +71,7 @@ def test_no_kernel_is_written_that_cannot_pay(monkeypatch: pytest.MonkeyPatch) -
     def refuse(*_: Any) -> Kernel:
         raise AssertionError("a kernel was written")
 
-    monkeypatch.setattr(joining, "group_kernel", refuse)
+    monkeypatch.setattr(kernel_replacement, "group_kernel", refuse)
     with engine.numpy_only():
         assert GENERATED not in kernels(run(lambda x: x * 2.0 + 1.0, normal(3, 8)))
         with pytest.raises(AssertionError, match="was written"):

@@ -16,7 +16,7 @@ from burn import nn
 from burn.dtypes import integer_limits
 from burn.record import RecordError, open_record, write_record
 from burn.record.dtypes import DTYPES, PLAIN, TAGS
-from burn.record.mapped import forget
+from burn.record.memory_advice import forget
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SHAPES = [(), (5,), (2, 3), (2, 3, 4), (3, 2, 1, 4), (0,), (2, 0, 3)]
@@ -117,7 +117,7 @@ def test_big_endian_arrays_keep_their_values(code: str, tmp_path: Path) -> None:
 def test_arrays_longer_than_a_chunk(
     tag: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("burn.record.pieces.CHUNK", 37)
+    monkeypatch.setattr("burn.record.tensor_chunks.CHUNK", 37)
     array = random_array(tag, (7, 3, 8)).transpose(1, 2, 0)
     write_record(tmp_path / "r", [("x", array)])
     assert_same(open_record(tmp_path / "r")["x"], np.ascontiguousarray(array))

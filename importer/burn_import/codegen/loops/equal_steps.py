@@ -167,11 +167,11 @@ class Steps:
         few = run.count < min(FEWEST_OF_PART, length - 1)
         if few:
             return False
-        alike = all(
+        are_equal = all(
             self.containers.is_alike(path, first, first + run.count)
             for path, first in lists
         )
-        return alike or len(lists) == 1
+        return are_equal or len(lists) == 1
 
 
 def _run_end(even: tuple[int, int, int]) -> int:

@@ -111,11 +111,11 @@ class Draft:
 
     def may_merge_with(self, other: Draft) -> bool:
         """Return whether two classes are candidates: by name, fields or outline."""
-        alike = (
+        have_equal_fields = (
             len(self.text.fields) >= TELLING and self.text.fields == other.text.fields
         )
         same_name = without_numbers(self.stem) == without_numbers(other.stem)
-        if alike or same_name or self.outline == other.outline:
+        if have_equal_fields or same_name or self.outline == other.outline:
             return True
         return self.last_word == other.last_word and self.has_fields_of(other)
 

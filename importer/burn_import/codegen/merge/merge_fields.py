@@ -61,10 +61,9 @@ class Shared:
     def joins(self, name: str, text: ClassText) -> bool:
         """Merge ``text`` into the class ``name``; return whether it was possible."""
         first = self.texts[name]
-        alike = first.plain == text.plain and without_numbers(name) == without_numbers(
-            text.name
-        )
-        if not alike or first.root or text.root or not text.fields:
+        have_equal_names = without_numbers(name) == without_numbers(text.name)
+        are_equal = first.plain == text.plain and have_equal_names
+        if not are_equal or first.root or text.root or not text.fields:
             return False
         is_parametric = bool(first.constructor) and len(self.members[name]) == 1
         if self.holders_only and (first.body or is_parametric):

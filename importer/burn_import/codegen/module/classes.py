@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,7 +44,7 @@ from burn_import.tracing.identifiers import (
     dtype_source,
     literal,
 )
-from burn_import.tracing.trace import Block
+from burn_import.tracing.trace import Block, ModuleCall
 from burn_ir.containers import python_type
 from burn_ir.graph import Graph, Node, nested_nodes
 from burn_ir.op import Layer
@@ -68,6 +68,8 @@ class ClassWriter:
         self.families = families
         self.family = family
         self.graph = part.graph
+        calls = [call for item in part.items for call in calls_of(item)]
+        self.submodules = {call.path: call.part for call in calls}
         self.trace: FunctionTrace = self.traced()
         part.layers = self.trace.layers
         settled = dict(part.tensors) if family else {}
@@ -164,7 +166,7 @@ class ClassWriter:
         """Return the class text; ``wrap`` names the tuple of several results."""
         # The root is never merged.
         plain = self.plain() if self.part.path else []
-        writer = self.writer(self.trace, parameters, outputs, wrap)
+        writer = self.writer(self.trace, parameters, outputs, wrap, self.submodules)
         body = writer.write()
         used = Namespace(self.stored.names.names | MEMBERS)
         methods = [
@@ -173,7 +175,7 @@ class ClassWriter:
         ]
         modules = writer.render.modules
         if methods:
-            writer = self.writer(self.trace, parameters, outputs, wrap)
+            writer = self.writer(self.trace, parameters, outputs, wrap, self.submodules)
             body = writer.write()
         body = self.defaults(parameters) + body
         kinds = [python_type(self.graph.type(name)) for name in self.part.outputs]
@@ -193,7 +195,13 @@ class ClassWriter:
             methods=methods,
             record_names={one.name: one.record_name for one in self.siblings},
             result_fields=list(zip(fields, kinds, strict=True)) if several else [],
+            returned_module=self.returned_module(writer),
         )
+
+    def returned_module(self, writer: FunctionWriter) -> ModuleNode | None:
+        """Return the submodule whose several results the body returns unchanged."""
+        call = writer.returned_call
+        return self.submodules.get(call.path) if isinstance(call, ModuleCall) else None
 
     def writer(
         self,
@@ -201,11 +209,14 @@ class ClassWriter:
         parameters: list[str],
         outputs: Sequence[str] = (),
         wrap: str = "",
+        submodules: Collection[Path] | None = None,
     ) -> FunctionWriter:
         """Return a writer for ``trace``, a function of this class."""
         access, renderer = self.containers.access, self.target.renderer
         read = (self.attribute, access, self.nouns)
-        return FunctionWriter(trace, parameters, *read, outputs, wrap, renderer)
+        return FunctionWriter(
+            trace, parameters, *read, outputs, wrap, renderer, submodules
+        )
 
     def method(self, method: Method) -> MethodText:
         """Return one piece of the body as a method."""

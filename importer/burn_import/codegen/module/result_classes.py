@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,9 +9,6 @@ from burn_import.codegen.class_text import ClassText, ResultClass
 from burn_import.codegen.printing.name_candidates import MOST_IN_TUPLE
 from burn_import.structure.shared_classes import tuple_name
 from burn_import.tracing.identifiers import FORBIDDEN, Namespace, camel
-
-_CALL = re.compile(r"\s*return self\.(\w+)\(")
-_MODULE = re.compile(r"self\.(\w+)(?:: [^=]*)? = (\w+)\(")
 
 
 def with_result_classes(texts: Sequence[ClassText]) -> list[ClassText]:
@@ -30,7 +26,7 @@ def with_result_classes(texts: Sequence[ClassText]) -> list[ClassText]:
         for text in texts
         if _has_result_class(text)
     }
-    results = [_with_result(text, by_class) for text in texts]
+    results = [_with_result(text, _class_of(text, texts, by_class)) for text in texts]
     undefined = {one.name: one for one in by_class.values()}
     return [
         replace(text, result_class=undefined.pop(text.result, None)) for text in results
@@ -40,7 +36,18 @@ def with_result_classes(texts: Sequence[ClassText]) -> list[ClassText]:
 def _has_result_class(text: ClassText) -> bool:
     if text.root:
         return len(text.result_fields) > 1
-    return len(text.result_fields) > MOST_IN_TUPLE and not _passed(text)
+    return len(text.result_fields) > MOST_IN_TUPLE and text.returned_module is None
+
+
+def _class_of(
+    text: ClassText, texts: Sequence[ClassText], by_class: dict[str, ResultClass]
+) -> ResultClass | None:
+    """Return the NamedTuple that ``text``, or the submodule that it calls, returns."""
+    module = text.returned_module
+    if module is None:
+        return by_class.get(text.name)
+    called = next((one for one in texts if one.name == module.class_name), None)
+    return None if called is None else _class_of(called, texts, by_class)
 
 
 def _result_name(text: ClassText, names: Namespace) -> tuple[str, str]:
@@ -53,22 +60,12 @@ def _result_name(text: ClassText, names: Namespace) -> tuple[str, str]:
     return names.unique(name), f"``{owner}``"
 
 
-def _passed(text: ClassText) -> str:
-    """Return the class of the submodule whose results ``text`` returns, else ""."""
-    match = _CALL.match(text.body[-1])
-    fields = filter(None, map(_MODULE.match, text.fields))
-    modules = {field[1]: field[2] for field in fields}
-    return modules.get(match[1], "") if match else ""
-
-
-def _with_result(text: ClassText, by_class: dict[str, ResultClass]) -> ClassText:
-    """Return ``text`` with a body that returns the NamedTuple, if there is one."""
-    if text.root or len(text.result_fields) <= MOST_IN_TUPLE:
+def _with_result(text: ClassText, owner: ResultClass | None) -> ClassText:
+    """Return ``text`` with ``owner`` as the class of its results, if there is one."""
+    if text.root or owner is None:
         return text
-    own = by_class.get(text.name)
-    if own is None:
-        passed = by_class.get(_passed(text))
-        return text if passed is None else replace(text, result=passed.name)
-    start, word, values = text.body[-1].partition("return ")
-    last = f"{start}{word}{own.name}({values})"
-    return replace(text, result=own.name, body=[*text.body[:-1], last])
+    body = text.body
+    if text.returned_module is None:
+        last = body[-1].replace("return ", f"return {owner.name}(", 1)
+        body = [*body[:-1], f"{last})"]
+    return replace(text, result=owner.name, body=body)

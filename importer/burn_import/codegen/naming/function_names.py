@@ -316,7 +316,7 @@ def heads(root: ModuleNode) -> dict[str, str]:
     """
     if len(root.outputs) < 2:
         return {}
-    made: dict[str, str] = {}
+    words: dict[str, str] = {}
     for item in root.items:
         if isinstance(item, IfCall) or len(item.outputs) != 1:
             continue
@@ -324,9 +324,9 @@ def heads(root: ModuleNode) -> dict[str, str]:
         path = item.path if isinstance(item, SubmoduleCall) else inner
         word = argument(path[0]) if len(path) == 1 else ""
         is_name = len(word) > 1 and not is_leftover(word)
-        made[item.outputs[0] or ""] = word if is_name else ""
-    words = Counter(made.values())
-    return {name: word for name, word in made.items() if word and words[word] == 1}
+        words[item.outputs[0] or ""] = word if is_name else ""
+    counts = Counter(words.values())
+    return {name: word for name, word in words.items() if word and counts[word] == 1}
 
 
 def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:

@@ -31,11 +31,11 @@ def unify_number_reads(trace: FunctionTrace, graph: Graph) -> None:
     Views of one stored array are treated as one.
     """
     tensors = {s.constant for s in _tensors(trace.body)}
-    alike = {original(graph, name) for name in tensors if is_trained(graph, name)}
-    for symbol in block_reads(trace.body) if alike else ():
+    trained = {original(graph, name) for name in tensors if is_trained(graph, name)}
+    for symbol in block_reads(trace.body) if trained else ():
         name = symbol.constant
-        is_alike = name and number_in(symbol) is not None and is_trained(graph, name)
-        if is_alike and symbol.type is not None and original(graph, name) in alike:
+        is_number = name and number_in(symbol) is not None and is_trained(graph, name)
+        if is_number and symbol.type is not None and original(graph, name) in trained:
             symbol.type = symbol.type.forget()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from burn import Tensor
@@ -19,6 +19,7 @@ from burn_import.codegen.printing.name_candidates import (
 from burn_import.codegen.printing.print_derivative import write_derivation
 from burn_import.codegen.printing.print_if import WIDTH, is_always_tuple, write_choice
 from burn_import.codegen.printing.print_loop import write_loop
+from burn_import.codegen.printing.returned_calls import returns_call
 from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.extents import Extents
@@ -65,12 +66,15 @@ class FunctionWriter:
         outputs: Sequence[str] = (),
         wrap: str = "",
         renderer: type[Renderer] = Renderer,
+        submodules: Collection[tuple[str, ...]] | None = None,
     ) -> None:
         """``nouns`` are names of model values, ``outputs`` those of the results.
 
         ``wrap`` is the class that several results are returned as, ``renderer``
-        writes the expressions.
+        writes the expressions. Long tuples of results that are returned as they are
+        come from ``submodules``, which have a class for them; None if it has no class.
         """
+        self.submodules = submodules
         self.nouns = nouns or {}
         self.outputs = _named_results(trace, outputs, bool(wrap))
         self.trace = trace
@@ -101,6 +105,8 @@ class FunctionWriter:
         #: The lengths of the lists that loops over modules collect, by name.
         self.lengths: dict[str, int] = {}
         self.tail: Expression | None = None
+        #: The last call, if the body returns exactly its results.
+        self.returned_call: Apply | ModuleCall | None = None
         self.early = {value.data for value in self.results_first()}
         #: Required names of branch results.
         self.forced: dict[Symbol, str] = {}
@@ -146,13 +152,9 @@ class FunctionWriter:
 
     def passes_on(self, statement: Apply | ModuleCall) -> bool:
         """Return whether the results of ``statement`` are exactly those returned."""
-        results = [value.data for value in self.trace.body.results]
         once = all(self.remaining.get(target) == 1 for target in statement.targets)
-        several = len(results) > 1 and not (self.wrap or self.trace.states)
-        several = several and getattr(statement, "results", None) is None
-        # The number of pieces of a split is unknown to type checkers.
-        several = several and (isinstance(statement, ModuleCall) or _fixed(statement))
-        return several and once and statement.targets == results
+        is_free = once and not self.wrap
+        return is_free and returns_call(self.trace, statement, self.submodules)
 
     def finish(self, indent: int) -> None:
         if self.tail is not None:
@@ -197,6 +199,7 @@ class FunctionWriter:
                 write_derivation(self, statement, indent)
             elif statement is block.statements[-1] and self.passes_on(statement):
                 self.tail = self.render.statement(statement)
+                self.returned_call = statement
             else:
                 self.assign(statement, self.render.statement(statement), indent)
 
@@ -385,11 +388,6 @@ def _named_results(
         for value, name in zip(trace.returned, outputs, strict=False)
         if not re.search(r"_\d+$|^\d|output", name) or wrapped
     }
-
-
-def _fixed(statement: Apply) -> bool:
-    """Return whether a primitive has a fixed number of results."""
-    return bool(statement.primitive.outputs)
 
 
 def _far_args(statement: Statement) -> tuple[Any, ...]:

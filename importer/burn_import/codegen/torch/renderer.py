@@ -11,8 +11,8 @@ import numpy as np
 from burn import Tensor
 from burn.dtypes import DType, int64, uint16, uint32, uint64
 from burn_import.codegen.printing.expressions import WEAK, Renderer
+from burn_import.codegen.torch.constructor_arguments import holds_given, with_given
 from burn_import.codegen.torch.dtypes import NATURAL, torch_dtype
-from burn_import.codegen.torch.given import holds_given, with_given
 from burn_import.codegen.torch.registry import FORMS, located_at, refusal
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.expression import ATOM, Expression, atom, merge

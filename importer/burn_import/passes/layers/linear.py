@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from burn.dtypes import is_float
+from burn_import.passes.layers.linear_pieces import linear_of_pieces, may_have_pieces
 from burn_import.provenance.weight_owners import is_key
 from burn_import.rewriting.arrays import derive
+from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.names import free_name
@@ -22,10 +24,12 @@ def linear(graph: Graph) -> Graph:
 
     ``MatMul`` and ``Gemm`` are replaced. An ``Add`` of a constant with one element per
     column becomes the bias if nothing else reads the product; leading axes of extent 1
-    are dropped from it. ``alpha`` and ``beta`` of ``Gemm`` are multiplied into the
-    weights, and a scalar term becomes a bias vector. Results may differ by rounding.
+    are dropped from it. Matrix and bias may be pieces of stored arrays. ``alpha`` and
+    ``beta`` of ``Gemm`` are multiplied into the weights, and a scalar term becomes a
+    bias vector. Results may differ by rounding.
     """
-    rewriter = _Rewriter(graph)
+    flow = Dataflow(graph) if may_have_pieces(graph) else None
+    rewriter = _Rewriter(graph, flow)
     for node in graph.nodes:
         rewriter.add(node)
     if not rewriter.has_changes:
@@ -38,6 +42,8 @@ def linear(graph: Graph) -> Graph:
 @dataclass
 class _Rewriter:
     graph: Graph
+    #: The dataflow of ``graph`` if it may have pieces of stored arrays.
+    flow: Dataflow | None = None
     nodes: list[Node] = field(default_factory=list)
     #: Every product without bias, by its result.
     products: dict[str, Node] = field(default_factory=dict)
@@ -166,7 +172,7 @@ class _Rewriter:
                 scope=scope,
                 classes=classes,
             )
-        return node
+        return node if self.flow is None else linear_of_pieces(node, self.flow)
 
     def derive(self, name: str, factor: float, transpose: bool) -> str:
         """Return the name of a constant, transposed or scaled, stored once.

@@ -4,13 +4,11 @@ oneDNN is loaded by its first call, and compiles code at the first call of each 
 That pays when calls are repeated; the plan that is bound later has calls of its own.
 """
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
 from burn.backend.arrays import ArrayBackend
 from burn.backend.cpu.device import Cpu
-from burn.backend.cpu.onednn.kernels import KERNELS
 from burn.tensor import Tensor
 
 #: Nanoseconds that it takes to load oneDNN, and to compile the code of one shape.
@@ -19,24 +17,6 @@ LOADING, COMPILING = 15e6, 0.4e6
 LARGE = 1e6
 #: The share of NumPy's time that oneDNN saves.
 SAVED = 0.7
-#: NumPy's nanoseconds for an element of the largest operand, by the module that has
-#: oneDNN's kernel. The calls of other modules are oneDNN's.
-ELEMENT = {
-    "casting": 1.5,
-    "columns": 1.0,
-    "elementwise": 2.0,
-    "norms.group_norm": 3.0,
-    "norms.normalization": 3.0,
-    "pointwise": 10.0,
-    "pooling": 5.0,
-    "resize": 60.0,
-}
-#: NumPy's nanoseconds for a multiplication of matrices, and for an element of a window.
-MULTIPLICATION, TAP = 0.025, 0.6
-_PREFIX = "burn.backend.cpu.onednn.kernels."
-_ELEMENTS = {
-    name: time for module, time in ELEMENT.items() for name in KERNELS[_PREFIX + module]
-}
 
 
 class OneTimeCalls(Cpu):
@@ -51,6 +31,7 @@ class OneTimeCalls(Cpu):
 
     def __init__(self) -> None:
         self._device, self._lost = Cpu(), 0.0
+        self._device.load_kernels()
         self._seen = set[Any]()
 
     def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
@@ -87,35 +68,7 @@ def numpy_time(
     """
     if Cpu not in primitive.device_kernels or not all(map(prod, shapes)):
         return 0
-    product = _PRODUCTS.get(primitive.name)
-    if product is not None and len(shapes) > 1:
-        return product(*shapes[:2], **static)
-    return _ELEMENTS.get(primitive.name, 0) * max(map(prod, shapes), default=0)
-
-
-def _product_time(x: tuple[int, ...], y: tuple[int, ...], **_: Any) -> float:
-    """Return the time of a product of matrices, of which one may be transposed."""
-    batch = max(prod(x[:-2]), prod(y[:-2]))
-    return MULTIPLICATION * batch * prod(x[-2:-1]) * prod(y[-2:])
-
-
-def _convolution_time(
-    x: tuple[int, ...], weight: tuple[int, ...], *, stride: Any = 1, **_: Any
-) -> float:
-    """Return the time to copy the windows, and to multiply them by the weights."""
-    apart = prod(stride) if isinstance(stride, list | tuple) else stride ** (len(x) - 2)
-    return _transposed_time(x, weight) / apart
-
-
-def _transposed_time(x: tuple[int, ...], weight: tuple[int, ...], **_: Any) -> float:
-    """Return the time of a window for each element of ``x``."""
-    taps = prod(x) * prod(weight[2:])
-    return TAP * taps + MULTIPLICATION * taps * prod(weight[:2]) / x[1]
-
-
-_PRODUCTS: dict[str, Callable[..., float]] = {
-    "conv": _convolution_time,
-    "conv_transpose": _transposed_time,
-    "linear": _product_time,
-    "matmul": _product_time,
-}
+    time = primitive.numpy_time or 0
+    if callable(time):
+        return float(time(*shapes, **static)) if len(shapes) > 1 else 0
+    return float(time) * max(map(prod, shapes), default=0)

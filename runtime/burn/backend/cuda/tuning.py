@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from burn.backend.cuda.dependent_launch import INSTRUCTIONS, launching_early
 from burn.backend.cuda.device import Cuda
-from burn.backend.cuda.launching import INSTRUCTIONS, launching_early
 from burn.backend.cuda.libraries import is_capturing
 
 T = TypeVar("T")

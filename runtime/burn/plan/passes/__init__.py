@@ -9,7 +9,7 @@ from operator import is_
 from typing import Any
 
 from burn.plan.passes.constants import hoist_constants
-from burn.plan.passes.dead import without_dead
+from burn.plan.passes.dead_code import without_dead
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.fusion.contractions import lower_einsum
@@ -20,13 +20,13 @@ from burn.plan.passes.fusion.layers import (
     unflatten_layers,
 )
 from burn.plan.passes.fusion.leading_norms import fold_leading_norms
-from burn.plan.passes.fusion.merging import merge_layers
+from burn.plan.passes.fusion.merged_linears import merge_layers
 from burn.plan.passes.fusion.norms import fold_norms
 from burn.plan.passes.fusion.pairs import fuse_pairs
 from burn.plan.passes.fusion.pooled_grads import mask_pooled_gradients
-from burn.plan.passes.fusion.positions import lower_full_convolutions
 from burn.plan.passes.fusion.rows import update_selected_rows
 from burn.plan.passes.fusion.scales import fold_scales
+from burn.plan.passes.fusion.single_positions import lower_full_convolutions
 from burn.plan.passes.fusion.sums import lower_broadcast_sums
 from burn.plan.passes.graph import FLOAT32, Graph, Inputs, Pass
 from burn.plan.passes.layout.channels import permute_flattened_weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from burn import Tensor, ops
-from burn_import.codegen.torch.given import holds_given
+from burn_import.codegen.torch.constructor_arguments import holds_given
 from burn_import.codegen.torch.registry import form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import ATOM, Expression

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from burn_import.frontends.torch_export.builder import BOOL, Value
-from burn_import.frontends.torchscript.control_flow.joining import (
+from burn_import.frontends.torchscript.control_flow.branch_results import (
     Container,
     Join,
     Side,

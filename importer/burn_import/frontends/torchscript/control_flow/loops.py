@@ -10,17 +10,17 @@ from itertools import chain
 from burn.dtypes import DType
 from burn_import.frontends.torch_export.builder import BOOL, FLOAT64, INT64, Value
 from burn_import.frontends.torch_export.complex_as_real import stored_type
-from burn_import.frontends.torchscript.control_flow.carried import (
-    Carried,
-    is_same,
-    plain_parts,
-)
-from burn_import.frontends.torchscript.control_flow.control import side_of
-from burn_import.frontends.torchscript.control_flow.joining import (
+from burn_import.frontends.torchscript.control_flow.branch_results import (
     Side,
     are_numbers,
     as_py_value,
     to_value,
+)
+from burn_import.frontends.torchscript.control_flow.control import side_of
+from burn_import.frontends.torchscript.control_flow.loop_carried import (
+    Carried,
+    is_same,
+    plain_parts,
 )
 from burn_import.frontends.torchscript.control_flow.scopes import (
     appended_names,

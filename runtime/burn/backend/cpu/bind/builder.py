@@ -43,7 +43,7 @@ from burn.box import Box
 from burn.ops.support import Array
 from burn.plan.plan_ir import Read, Segment, Step, slots_in
 from burn.plan.replay import arguments, constant, has_bounds
-from burn.record.mapped import forget
+from burn.record.memory_advice import forget
 from burn.tensor import innermost
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.support import Array
-from burn.record.mapped import forget
+from burn.record.memory_advice import forget
 
 
 class Constants:

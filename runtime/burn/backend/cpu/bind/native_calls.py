@@ -14,21 +14,26 @@ from burn.backend.cpu.bind.numpy_capture import assign, item, take_rows
 from burn.backend.cpu.blas.generated_convolution import convolve
 from burn.backend.cpu.jit.batches import Batch
 from burn.backend.cpu.jit.casts import truncation_kernel
-from burn.backend.cpu.jit.checks import limit_kernel
-from burn.backend.cpu.jit.distinct import distinct_kernel
 from burn.backend.cpu.jit.entries import GENERATED, Entry, Free, batches
+from burn.backend.cpu.jit.gather_scatter import (
+    COMBINE,
+    Place,
+    gather_kernel,
+    scatter_kernel,
+)
 from burn.backend.cpu.jit.images.channel_scales import scaled_images_kernel
 from burn.backend.cpu.jit.images.convolution import convolution_kernel
-from burn.backend.cpu.jit.indexed import COMBINE, Place, gather_kernel, scatter_kernel
-from burn.backend.cpu.jit.joining import Finders, Pair, Single, with_kernels
+from burn.backend.cpu.jit.kernel_replacement import Finders, Pair, Single, with_kernels
+from burn.backend.cpu.jit.magnitude_check import limit_kernel
 from burn.backend.cpu.jit.policy import KernelPolicy
 from burn.backend.cpu.jit.products import matmul_kernel
-from burn.backend.cpu.jit.sampled import gather_sum_kernel
 from burn.backend.cpu.jit.searches import extreme_kernel, nonzero_kernel
 from burn.backend.cpu.jit.selection import LEAST_TOGETHER
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.jit.suppression import generated_kernel, suppression_kernel
-from burn.backend.cpu.jit.taking import take_kernel
+from burn.backend.cpu.jit.take import take_kernel
+from burn.backend.cpu.jit.unique import distinct_kernel
+from burn.backend.cpu.jit.weighted_sums import gather_sum_kernel
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.backend.cpu.onednn.kernels.norms.generated_scales import scale_channels
 from burn.ops.support import Array

@@ -10,7 +10,7 @@ from burn.backend.cpu.onednn.binding.engine import current, drop_packed
 from burn.plan import passes
 from burn.plan.executable import Plan
 from burn.plan.passes import run_passes
-from burn.plan.passes.dead import without_dead
+from burn.plan.passes.dead_code import without_dead
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.fusion.concats import with_flat_concats

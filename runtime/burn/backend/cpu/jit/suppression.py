@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from burn.backend.cpu.jit.candidates import (
+from burn.backend.cpu.jit.functions import FLOATS, TYPES
+from burn.backend.cpu.jit.machine import machine
+from burn.backend.cpu.jit.sorted_boxes import (
     MOST_COMPARED,
     PREPARED_WORDS,
     prepared_source,
 )
-from burn.backend.cpu.jit.functions import FLOATS, TYPES
-from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.selection import Floats, suppress

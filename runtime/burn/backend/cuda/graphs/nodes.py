@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from burn.backend.cuda.launching import EARLY
+from burn.backend.cuda.dependent_launch import EARLY
 
 # cudaGraphNodeType, cudaMemcpyKind and cudaMemoryType
 _KERNEL, _COPY, _FILL, _EMPTY = 0, 1, 2, 5

@@ -23,7 +23,7 @@ from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan
 from burn.plan.passes import run_passes
 from burn.plan.passes.constants import hoist_constants
-from burn.plan.passes.dead import without_dead
+from burn.plan.passes.dead_code import without_dead
 from burn.plan.passes.fusion.elements import Abilities, fuse_elementwise
 from burn.plan.passes.graph import Graph
 from burn.plan.passes.unique_slots import last_slot

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from burn.plan.passes.dead import without_dead
+from burn.plan.passes.dead_code import without_dead
 from burn.plan.passes.graph import Graph, Steps
 from burn.plan.passes.precision.bfloat16 import BFLOAT16, lower_to_bfloat16
 from burn.plan.passes.precision.integers import (

@@ -22,7 +22,7 @@ from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.support import Array
 from burn.ops.window import Windows
-from burn.record.mapped import forget
+from burn.record.memory_advice import forget
 
 #: The bytes of an image, and the rows of a panel of weights, that are read again and
 #: again while they are in the cache.

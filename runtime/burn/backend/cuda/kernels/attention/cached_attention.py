@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.backend.cuda.dependent_launch import launch
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.attention.cached_kernel import (
     KEYS,
@@ -14,7 +15,6 @@ from burn.backend.cuda.kernels.attention.cached_kernel import (
     source,
 )
 from burn.backend.cuda.kernels.elementwise.epilogues import TYPES
-from burn.backend.cuda.launching import launch
 from burn.backend.cuda.libraries import are_settled, counters, settle
 from burn.ops.decoding import cached_attention as cached_attention_op
 from burn.ops.support import Array

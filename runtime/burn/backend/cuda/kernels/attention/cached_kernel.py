@@ -6,15 +6,15 @@ shows, with a running softmax. Blocks that share keys leave partial results, of 
 the last block to end computes the result.
 
 The mask, the angles and the cache are read before the kernels before this one have
-ended, unless ``IS_MASK_NEW``: see :mod:`burn.backend.cuda.launching`.
+ended, unless ``IS_MASK_NEW``: see :mod:`burn.backend.cuda.dependent_launch`.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from burn.backend.cuda.dependent_launch import INSTRUCTIONS
 from burn.backend.cuda.kernels.elementwise.epilogues import TYPES
-from burn.backend.cuda.launching import INSTRUCTIONS
 
 #: The most numbers of the queries of a block, with the threads of a block.
 NUMBERS, _THREADS = 1024, 256

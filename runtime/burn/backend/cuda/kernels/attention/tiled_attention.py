@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from burn.backend.cuda.dependent_launch import INSTRUCTIONS, launch
 from burn.backend.cuda.kernels.attention.warp_products import (
     FLOAT_PRODUCTS,
     HALF_PRODUCTS,
 )
-from burn.backend.cuda.launching import INSTRUCTIONS, launch
 from burn.ops.support import Array
 
 _HALF, _FLOAT = np.dtype(np.float16), np.dtype(np.float32)

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from burn.backend.cuda.dependent_launch import INSTRUCTIONS, launch
 from burn.backend.cuda.kernels.elementwise import epilogues
 from burn.backend.cuda.kernels.elementwise.epilogues import TYPES, has_residual
-from burn.backend.cuda.launching import INSTRUCTIONS, launch
 from burn.backend.cuda.libraries import pack_once
 from burn.ops.decoding import Norm
 from burn.ops.fused import After

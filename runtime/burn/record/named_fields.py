@@ -16,8 +16,8 @@ from burn.record.cursor import MOST_NESTED, Blob, Cursor, Value
 from burn.record.dtypes import Bytes
 from burn.record.errors import RecordError, joined, shown
 from burn.record.header import Entry, Header
-from burn.record.pieces import BytesLike, Piece
 from burn.record.precision import Precision
+from burn.record.tensor_chunks import BytesLike, Piece
 
 _TENSOR, _PARAM = {"bytes", "shape", "dtype"}, {"id", "param"}
 _PHANTOM = "_b"

@@ -8,7 +8,7 @@ from typing import Any
 
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torch_export.complex_as_real import viewed_as
-from burn_import.frontends.torchscript.control_flow.joining import (
+from burn_import.frontends.torchscript.control_flow.branch_results import (
     Container,
     Side,
     are_numbers,

@@ -17,7 +17,7 @@ from burn.record.dtypes import (
 )
 from burn.record.errors import RecordError, shown
 from burn.record.header import check_name, data_length
-from burn.record.mapped import forget, read_ahead
+from burn.record.memory_advice import forget, read_ahead
 from burn.record.precision import Precision, at_precision, converted
 
 #: Small enough for a processor's cache.

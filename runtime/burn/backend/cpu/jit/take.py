@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from burn.backend.cpu.jit.functions import is_known
-from burn.backend.cpu.jit.indexed import INDICES, Place, gather_kernel, wrapped
+from burn.backend.cpu.jit.gather_scatter import INDICES, Place, gather_kernel, wrapped
 from burn.backend.cpu.jit.native import INT64, FunctionWriter, kernel_of, stored
 from burn.backend.cpu.jit.source import Kernel
 from burn.ops.support import Array
