@@ -38,6 +38,7 @@ from burn_import.passes.cleanup.repetitions import repetitions
 from burn_import.passes.cleanup.sink_constants import placement
 from burn_import.passes.cleanup.strided_views import strided_views
 from burn_import.passes.cleanup.uniform_lookups import uniform_lookups
+from burn_import.passes.cleanup.wrapped_indices import wrapped_indices
 from burn_import.passes.layers.conv_bias import conv_bias
 from burn_import.passes.layers.conv_padding import conv_padding
 from burn_import.passes.layers.expand_fused_matmul import products
@@ -124,6 +125,7 @@ PASSES: tuple[Pass, ...] = (
     pixel_shuffle,
     reductions,
     uniform_lookups,
+    wrapped_indices,
     lookups,
     stacks,
     windows,
