@@ -66,6 +66,7 @@ from burn_import.passes.shapes.leading_axes import leading_axes
 from burn_import.passes.shapes.nested_slices import nested_slices
 from burn_import.passes.shapes.pixel_shuffle import pixel_shuffle
 from burn_import.passes.shapes.reductions import reductions
+from burn_import.passes.shapes.reshape_targets import reshape_targets
 from burn_import.passes.shapes.roll import roll
 from burn_import.passes.shapes.single_slices import single_slices
 from burn_import.passes.shapes.splits import splits
@@ -89,6 +90,7 @@ PASSES: tuple[Pass, ...] = (
     recurrent,
     splits,
     turns,
+    reshape_targets,
     movements,
     repetitions,
     written_slices,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 
 from burn_import.provenance.path_segments import Path
@@ -25,8 +25,8 @@ def with_keras_scopes(graph: Graph) -> Graph:
     """Return a graph of tf2onnx with the scopes of Keras's names.
 
     A layer without a scope gets that of its first weight. The scope around all layers
-    is the model and is dropped. Counters are dropped in scopes below which all names
-    have one and differ without it.
+    is the model and is dropped. Counters are dropped in scopes below which all layers
+    have one and names differ without it.
     """
     graph = _with_scopes_of_weights(graph)
     nodes = [inner for node in graph.nodes for inner in nested_nodes(node)]
@@ -37,7 +37,8 @@ def with_keras_scopes(graph: Graph) -> Graph:
     if not root or len(layers) == 1 and root in layers:
         return graph
     inside = [scope[1:] for scope in scopes if scope[:1] == root]
-    names = _names_without_counters(inside) if _COUNTER.search(root[0]) else {}
+    own = {scope[1:] for scope in layers}
+    names = _names_without_counters(inside, own) if _COUNTER.search(root[0]) else {}
 
     def rename(scope: Path) -> Path:
         if scope[:1] != root:
@@ -68,17 +69,28 @@ def _with_scopes_of_weights(graph: Graph) -> Graph:
     return graph.with_nodes(nodes)
 
 
-def _names_without_counters(scopes: Iterable[Path]) -> dict[Path, str]:
-    """Return the last segments of scopes without counters, by scope."""
+def _names_without_counters(
+    scopes: Iterable[Path], layers: Collection[Path]
+) -> dict[Path, str]:
+    """Return the last segments without counters, by scope.
+
+    Among the scopes in one scope, all with layers have a counter; others may be those
+    of functions.
+    """
+    with_layers = {layer[:n] for layer in layers for n in range(1, len(layer) + 1)}
     children: dict[Path, set[str]] = defaultdict(set)
     for scope in scopes:
         for length, segment in enumerate(scope):
             children[scope[:length]].add(segment)
     names: dict[Path, str] = {}
     for parent, segments in children.items():
-        plain = {_COUNTER.sub("", segment) for segment in segments}
-        if len(plain) == len(segments) and all(map(_COUNTER.search, segments)):
-            names |= {(*parent, s): _COUNTER.sub("", s) for s in segments}
+        counted = {s for s in segments if _COUNTER.search(s)}
+        plain = {_COUNTER.sub("", s) for s in counted}
+        others = segments - counted
+        if len(plain) < len(counted) or plain & others:
+            continue
+        if all((*parent, s) not in with_layers for s in others):
+            names |= {(*parent, s): _COUNTER.sub("", s) for s in counted}
     return names
 
 

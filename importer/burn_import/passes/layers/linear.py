@@ -22,8 +22,9 @@ def linear(graph: Graph) -> Graph:
 
     ``MatMul`` and ``Gemm`` are replaced. An ``Add`` of a constant with one element per
     column becomes the bias if nothing else reads the product, also behind a reshape of
-    it; leading axes of extent 1 are dropped from the constant. ``alpha`` and ``beta`` of ``Gemm`` are multiplied into the
-    weights, and a scalar term becomes a bias vector. Results may differ by rounding.
+    it; leading axes of extent 1 are dropped from the constant. ``alpha`` and ``beta``
+    of ``Gemm`` are multiplied into the weights, and a scalar term becomes a bias
+    vector. Results may differ by rounding.
     """
     rewriter = _Rewriter(graph)
     for node in graph.nodes:
