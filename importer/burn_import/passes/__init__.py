@@ -35,6 +35,7 @@ from burn_import.passes.cleanup.fold_constants import fold_constants
 from burn_import.passes.cleanup.identities import identities
 from burn_import.passes.cleanup.identity_lookups import lookups
 from burn_import.passes.cleanup.repetitions import repetitions
+from burn_import.passes.cleanup.selections import selections
 from burn_import.passes.cleanup.sink_constants import placement
 from burn_import.passes.cleanup.strided_views import strided_views
 from burn_import.passes.cleanup.uniform_lookups import uniform_lookups
@@ -85,6 +86,7 @@ PASSES: tuple[Pass, ...] = (
     fold_branches,
     float_ranges,
     detachments,
+    selections,
     products,
     skip_norms,
     recurrent,

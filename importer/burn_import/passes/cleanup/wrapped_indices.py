@@ -11,7 +11,6 @@ from burn_import.rewriting.pattern import (
     Search,
     Stored,
     Value,
-    either,
     stands_for,
 )
 from burn_ir.graph import Graph, Node
@@ -19,15 +18,7 @@ from burn_ir.graph import Graph, Node
 _X = Value("x")
 _IS_NEGATIVE = Call("Less", Value("compared"), Number(0))
 _SHIFTED = Call("Add", _X, Stored("extent"))
-_WRAPPED = either(
-    Call("Where", _IS_NEGATIVE, _SHIFTED, _X),
-    # TensorFlow's SelectV2 of integers, as tf2onnx writes it.
-    Call(
-        "Add",
-        Call("Mul", Call("Cast", _IS_NEGATIVE), _SHIFTED),
-        Call("Mul", _X, Call("Cast", Call("Not", _IS_NEGATIVE))),
-    ),
-)
+_WRAPPED = Call("Where", _IS_NEGATIVE, _SHIFTED, _X)
 
 
 def wrapped_indices(graph: Graph) -> Graph:
@@ -37,7 +28,7 @@ def wrapped_indices(graph: Graph) -> Graph:
     the end itself, so every index from ``-n`` to ``n - 1`` reads the same elements;
     others are errors, although the arithmetic accepts those from ``-2 * n``.
     """
-    if "Gather" not in graph.operators or not {"Where", "Not"} & graph.operators:
+    if not {"Gather", "Where"} <= graph.operators:
         return graph
     search = Search(graph)
     return with_nodes(graph, [_without_arithmetic(n, search) for n in graph.nodes])
