@@ -48,6 +48,7 @@ from burn_import.passes.layers.linear import linear
 from burn_import.passes.layers.linear_pieces import linear_pieces
 from burn_import.passes.layers.linear_rows import linear_rows
 from burn_import.passes.layers.tree_ensembles import tree_ensembles
+from burn_import.passes.layers.unit_rows import unit_rows
 from burn_import.passes.norms.batch_norm_affine import batch_norm_affine
 from burn_import.passes.norms.fold_batch_norm import fold_batch_norm
 from burn_import.passes.norms.group_norm import group_norm
@@ -90,6 +91,7 @@ PASSES: tuple[Pass, ...] = (
     products,
     skip_norms,
     recurrent,
+    unit_rows,
     splits,
     turns,
     reshape_targets,
