@@ -40,7 +40,7 @@ def _tensorflow_form(factor: Pattern, bias: Pattern | None = BIAS) -> Pattern:
 
     Keras 3 adds ``-mean * factor`` instead. Without a bias the term is that product.
     """
-    rest = product(Call("Neg", _MEAN), factor)
+    rest: Pattern = product(Call("Neg", _MEAN), factor)
     if bias is not None:
         sub = Call("Sub", bias, product(_MEAN, factor))
         rest = either(sub, Call("Add", rest, bias))
