@@ -36,9 +36,11 @@ from burn_import.passes.cleanup.fold_constants import fold_constants
 from burn_import.passes.cleanup.identities import identities
 from burn_import.passes.cleanup.identity_lookups import lookups
 from burn_import.passes.cleanup.repetitions import repetitions
+from burn_import.passes.cleanup.selections import selections
 from burn_import.passes.cleanup.sink_constants import placement
 from burn_import.passes.cleanup.strided_views import strided_views
 from burn_import.passes.cleanup.uniform_lookups import uniform_lookups
+from burn_import.passes.cleanup.wrapped_indices import wrapped_indices
 from burn_import.passes.layers.conv_bias import conv_bias
 from burn_import.passes.layers.conv_padding import conv_padding
 from burn_import.passes.layers.expand_fused_matmul import products
@@ -46,6 +48,7 @@ from burn_import.passes.layers.expand_skip_norms import skip_norms
 from burn_import.passes.layers.linear import linear
 from burn_import.passes.layers.linear_rows import linear_rows
 from burn_import.passes.layers.tree_ensembles import tree_ensembles
+from burn_import.passes.layers.unit_rows import unit_rows
 from burn_import.passes.norms.batch_norm_affine import batch_norm_affine
 from burn_import.passes.norms.fold_batch_norm import fold_batch_norm
 from burn_import.passes.norms.group_norm import group_norm
@@ -65,6 +68,7 @@ from burn_import.passes.shapes.leading_axes import leading_axes
 from burn_import.passes.shapes.nested_slices import nested_slices
 from burn_import.passes.shapes.pixel_shuffle import pixel_shuffle
 from burn_import.passes.shapes.reductions import reductions
+from burn_import.passes.shapes.reshape_targets import reshape_targets
 from burn_import.passes.shapes.roll import roll
 from burn_import.passes.shapes.single_slices import single_slices
 from burn_import.passes.shapes.splits import splits
@@ -83,11 +87,14 @@ PASSES: tuple[Pass, ...] = (
     fold_branches,
     float_ranges,
     detachments,
+    selections,
     products,
     skip_norms,
     recurrent,
+    unit_rows,
     splits,
     turns,
+    reshape_targets,
     movements,
     repetitions,
     written_slices,
@@ -123,6 +130,7 @@ PASSES: tuple[Pass, ...] = (
     pixel_shuffle,
     reductions,
     uniform_lookups,
+    wrapped_indices,
     lookups,
     stacks,
     windows,

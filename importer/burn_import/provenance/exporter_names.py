@@ -84,7 +84,7 @@ _FROM_PADDLE = re.compile(r"p2o\.|(helper|auto)\.[a-z]+\.\d+$")
 _ANYTHING = frozenset(
     {"a", "b", "x", "y", "z", "out", "outs", "output", "outputs", "input", "inputs"}
     | {"in", "hidden_states", "hidden_state", "hidden", "res", "result", "results"}
-    | {"ret", "tmp", "temp", "tensor", "data", "feature", "features"}
+    | {"ret", "tmp", "temp", "tensor", "data", "feature", "features", "keras_tensor"}
 )
 _MADE_UP = """
 node val value_info var variable graph_output graph_input identity constant initializer

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from burn.dtypes import is_float
+from burn_import.provenance.keras_scopes import layer_weights, with_keras_scopes
 from burn_import.provenance.path_segments import Path
 from burn_ir.graph import Graph, Node
 
@@ -27,9 +28,10 @@ def with_layer_scopes(graph: Graph) -> Graph:
     """
     if not graph.producer.startswith("tf2onnx"):
         return graph
+    graph = with_keras_scopes(graph)
     scopes = _without_only_children([node.scope for node in graph.nodes])
     nodes = [replace(node, scope=scopes[node.scope]) for node in graph.nodes]
-    weights = [_layer_weights(graph, node) for node in nodes]
+    weights = [layer_weights(graph, node) for node in nodes]
     layers = _single_layer_scopes(graph, nodes, weights)
     return replace(
         graph,
@@ -65,15 +67,6 @@ def _without_only_children(scopes: list[Path]) -> dict[Path, Path]:
         )
         for scope in own
     }
-
-
-def _layer_weights(graph: Graph, node: Node) -> Path:
-    """Return the names of the stored weights of a layer, () for other nodes."""
-    layer = node.op.layer(*(graph.type(name) for name in node.inputs))
-    if layer is None or not layer.weights:
-        return ()
-    names = tuple(node.inputs[index] or "" for index in layer.weights.values())
-    return names if all(name in graph.constants for name in names) else ()
 
 
 def _single_layer_scopes(

@@ -45,8 +45,8 @@ FILLS: Mapping[str, Collection[int]] = {
     "Max": (0, 1),
     "Min": (0, 1),
 }
-
-
+#: Operands that are numbers of the program if they are scalars: a fill value.
+SCALARS: Mapping[str, Collection[int]] = {"Expand": (0,)}
 #: Operands that are scales, and operands that are zero points.
 SCALES: Mapping[str, Collection[int]] = {
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (1,)),
@@ -92,6 +92,8 @@ def _is_number(node: Node, position: int, array: Array) -> bool:
     if node.op.domain not in ("", "ai.onnx"):
         return False
     if position in NUMBERS.get(node.op.onnx, ()):
+        return True
+    if position in SCALARS.get(node.op.onnx, ()) and not array.shape:
         return True
     if position not in FILLS.get(node.op.onnx, ()) or not array.size:
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from itertools import chain
 
@@ -39,6 +40,8 @@ from burn_ir.graph import FUNCTION, Graph, Node, nested_nodes
 from burn_ir.op import Layer
 from burn_ir.ops.control import If
 
+#: The counter of a repeated name: ``conv_2``.
+COUNTER = re.compile(r"(?<![\d_])(_\d+)+$")
 #: Minimum nodes, exclusive, of ``If`` branches that become modules.
 LONG_BODIES = 12
 
@@ -328,7 +331,7 @@ def class_name(path: Path) -> str:
     word = words[-1]
     if len(word) == 1:
         return _single_letter_class(path, words)
-    name = camel(word, "Part")
+    name = camel(COUNTER.sub("", word) or word, "Part")
     is_reserved = name.startswith("Part") and not word.lower().startswith("part")
     return camel("_".join(words[-2:]), "Part") if is_reserved else name
 

@@ -122,6 +122,21 @@ def test_roles_of_other_producers_go_by_use(tmp_path: Path, producer: str) -> No
     assert len(buffers) == 3 and ", -5.0)" in text and "ops.full" not in text
 
 
+def test_an_expanded_scalar_is_a_number(tmp_path: Path) -> None:
+    """Keras's initial states are an expanded zero."""
+    nodes = [
+        node("NonZero", "x", "found", ""),
+        node("Shape", "found", "sizes", ""),
+        node("Expand", "model/zeros:0 sizes", "state", ""),
+        node("ReduceSum", "state", "sum", "", keepdims=0),
+        node("Add", "x sum", "a", ""),
+        node("Mul", "a model/gain:0", "y", ""),
+    ]
+    weights = {"model/zeros:0": np.zeros((), np.float32), "model/gain:0": drawn(12)}
+    _, parameters, buffers = imported(tmp_path, nodes, weights, producer="tf2onnx")
+    assert len(parameters) == 1 and not buffers
+
+
 def test_equal_numbers_are_one_where_they_are_broadcast(tmp_path: Path) -> None:
     nodes = [
         node("Mul", "x val_3", "m", "head"),

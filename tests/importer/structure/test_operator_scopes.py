@@ -124,3 +124,49 @@ def test_a_name_of_the_author_keeps_its_extent(tmp_path: Path) -> None:
     source = imported.source.replace("'", '"')
     assert 'x="float32[batch_2, 3]"' in source
     assert 'y="float32[batch, 3]"' in source
+
+
+def test_keras_3_layers_have_no_scope_of_the_model_and_no_counter(
+    tmp_path: Path,
+) -> None:
+    """tf2onnx drops the scope of a convolution with a folded batch normalization."""
+    net = KerasNet()
+    x = net.input("keras_tensor", "unk__1", 5, 6, 3)
+    x = net.conv("functional_1.conv2d_1", x, 3, 4)
+    x = net.run("Add", "functional_1", x, net.conv("functional_1.mix_1", x, 4, 4))
+    kernel = net.weight("functional_1/conv2d_1_2/merged_input:0", 4, 4, 1, 1)
+    x = net.run("Transpose", "", x, perm=[0, 3, 1, 2])
+    x = net.run("Conv", "", x, kernel)
+    imported = check_import(tmp_path, net.model(x), net.feeds())
+    assert "functional" not in imported.source
+    assert "self.conv2d = nn.Conv2d(3, 4" in imported.source
+    assert "self.conv2d_1 = nn.Conv2d(4, 4" in imported.source
+    assert "self.mix = nn.Conv2d(4, 4" in imported.source
+
+
+def test_counters_of_layers_stay_where_names_are_equal_without_them(
+    tmp_path: Path,
+) -> None:
+    net = KerasNet()
+    x = net.input("x", "unk__1", 5, 6, 3)
+    x = net.conv("functional_1.conv2d_1", x, 3, 4)
+    x = net.conv("functional_1.conv2d_2", x, 4, 4)
+    imported = check_import(tmp_path, net.model(x), net.feeds())
+    assert "self.conv2d_1 = nn.Conv2d(3, 4" in imported.source
+    assert "self.conv2d_2 = nn.Conv2d(4, 4" in imported.source
+
+
+def test_the_input_of_a_keras_layer_is_x_and_its_class_has_no_counter(
+    tmp_path: Path,
+) -> None:
+    net = KerasNet()
+    x = net.input("keras_tensor", "unk__1", 5, 6, 3)
+    for scope in ("functional_1.gate_3_1", "functional_1.other_1"):
+        y = net.conv(scope, x, 3, 3)
+        y = net.run("Mul", scope, y, net.weight(f"{scope}/gamma", 3))
+        x = net.run("Mul", scope, x, net.run("Sigmoid", scope, y))
+        x = net.run("Tanh" if "gate" in scope else "Abs", scope, x)
+    imported = check_import(tmp_path, net.model(x), net.feeds())
+    assert "self.gate_3 = Gate()" in imported.source
+    assert "class Gate(nn.Module)" in imported.source
+    assert "def __call__(self, x: Tensor) -> Tensor:" in imported.source

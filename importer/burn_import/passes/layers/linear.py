@@ -15,7 +15,7 @@ from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.names import free_name
 from burn_ir.ops.fused import Conv1D, Linear
-from burn_ir.ops.shape import Transpose
+from burn_ir.ops.shape import Reshape, Transpose
 from burn_ir.types import Array
 
 
@@ -23,10 +23,17 @@ def linear(graph: Graph) -> Graph:
     """Return ``graph`` with ``Linear`` for products with constant weights.
 
     ``MatMul`` and ``Gemm`` are replaced. An ``Add`` of a constant with one element per
+<<<<<<< HEAD
     column becomes the bias if nothing else reads the product; leading axes of extent 1
     are dropped from it. Matrix and bias may be pieces of stored arrays. ``alpha`` and
     ``beta`` of ``Gemm`` are multiplied into the weights, and a scalar term becomes a
     bias vector. Results may differ by rounding.
+=======
+    column becomes the bias if nothing else reads the product, also behind a reshape of
+    it; leading axes of extent 1 are dropped from the constant. ``alpha`` and ``beta``
+    of ``Gemm`` are multiplied into the weights, and a scalar term becomes a bias
+    vector. Results may differ by rounding.
+>>>>>>> keras
     """
     flow = Dataflow(graph) if may_have_pieces(graph) else None
     rewriter = _Rewriter(graph, flow)
@@ -47,6 +54,8 @@ class _Rewriter:
     nodes: list[Node] = field(default_factory=list)
     #: Every product without bias, by its result.
     products: dict[str, Node] = field(default_factory=dict)
+    #: Every reshape of such a product, by its result.
+    reshapes: dict[str, Node] = field(default_factory=dict)
     #: The results of products that were merged into another node.
     absorbed: set[str] = field(default_factory=set)
     has_changes: bool = False
@@ -58,6 +67,8 @@ class _Rewriter:
             self.has_changes = True
         if isinstance(new.op, Linear | Conv1D) and len(new.inputs) == 2:
             self.products[new.output] = new
+        if isinstance(new.op, Reshape) and new.inputs[0] in self.products:
+            self.reshapes[new.output] = new
         self.nodes.append(new)
 
     def rewrite(self, node: Node) -> Node:
@@ -152,27 +163,65 @@ class _Rewriter:
         return derive(self.graph, name, array.reshape(-1), ".vector")
 
     def with_bias(self, node: Node) -> Node:
+        """Return a product with the stored term of a sum; other nodes as they are."""
         for name, term in (node.inputs, node.inputs[::-1]):
-            product = None if name is None else self.products.get(name)
-            if name is None or product is None or self.graph.uses[name] != 1:
+            reshape = self.reshapes.get(str(name))
+            product = self.products.get(
+                str(name if reshape is None else reshape.inputs[0])
+            )
+            if product is None or not self.is_read_once(product, reshape):
                 continue
-            weight, t = self.stored_array(product.inputs[1]), self.graph.type(name)
-            if weight is None or t is None or t.shape is None:
-                continue
-            outer = weight.shape[0 if isinstance(product.op, Linear) else 1]
-            bias = self.vector(term, outer, len(t.shape))
+            bias = self.bias_of_sum(product, reshape, term)
             if bias is None:
                 continue
-            self.absorbed.add(name)
+            self.absorbed |= {product.output, str(name)}
             scope, classes = common_scope(product, node)
-            return replace(
+            layer = replace(
                 node,
                 op=product.op,
                 inputs=(*product.inputs, bias),
                 scope=scope,
                 classes=classes,
             )
+            return layer if reshape is None else self.reshaped(layer, reshape)
         return node if self.flow is None else linear_of_pieces(node, self.flow)
+
+    def is_read_once(self, product: Node, reshape: Node | None) -> bool:
+        """Return whether a product, and its reshape if any, have one reader each."""
+        names = (
+            [product.output] if reshape is None else [product.output, reshape.output]
+        )
+        return all(self.graph.uses[name] == 1 for name in names)
+
+    def bias_of_sum(
+        self, product: Node, reshape: Node | None, term: str | None
+    ) -> str | None:
+        """Return a term of a product, or of its reshape, as a bias; None if not one.
+
+        The last axes of the reshape are those of the term and hold one row.
+        """
+        weight = self.stored_array(product.inputs[1])
+        t = self.graph.type(product.output if reshape is None else reshape.output)
+        if weight is None or t is None or t.shape is None:
+            return None
+        outer = weight.shape[0 if isinstance(product.op, Linear) else 1]
+        if reshape is None:
+            return self.vector(term, outer, len(t.shape))
+        array = self.stored_array(term)
+        if array is None or term is None or array.ndim > len(t.shape):
+            return None
+        shape = array.shape[next((n for n, e in enumerate(array.shape) if e != 1), 0) :]
+        if array.size != outer or not shape or t.shape[-len(shape) :] != shape:
+            return None
+        return derive(self.graph, term, array.reshape(-1), ".vector")
+
+    def reshaped(self, layer: Node, reshape: Node) -> Node:
+        """Append ``layer``; return ``reshape`` of it with the result of ``layer``."""
+        taken = (self.graph.types, self.graph.constants)
+        rows = free_name(f"{layer.output}.rows", *taken)
+        self.nodes.append(replace(layer, outputs=(rows,)))
+        inputs = (rows, *reshape.inputs[1:])
+        return replace(reshape, inputs=inputs, outputs=layer.outputs)
 
     def derive(self, name: str, factor: float, transpose: bool) -> str:
         """Return the name of a constant, transposed or scaled, stored once.

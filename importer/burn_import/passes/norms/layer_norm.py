@@ -35,13 +35,20 @@ _CENTERED = Call("Sub", X, _MEAN)
 _WIDE = Cast(_CENTERED)
 
 
-def _tensorflow_form(factor: Pattern) -> Pattern:
-    """Return TensorFlow's form: ``x * factor + (bias - mean * factor)``."""
-    rest = Call("Sub", BIAS, product(_MEAN, factor))
+def _tensorflow_form(factor: Pattern, bias: Pattern | None = BIAS) -> Pattern:
+    """Return TensorFlow's form: ``x * factor + (bias - mean * factor)``.
+
+    Keras 3 adds ``-mean * factor`` instead. Without a bias the term is that product.
+    """
+    rest: Pattern = product(Call("Neg", _MEAN), factor)
+    if bias is not None:
+        sub = Call("Sub", bias, product(_MEAN, factor))
+        rest = either(sub, Call("Add", rest, bias))
     return Call("Add", product(X, factor), rest)
 
 
-_FACTOR = product(inverse_root(mean_square(_CENTERED)), WEIGHT)
+_INVERSE = inverse_root(mean_square(_CENTERED))
+_FACTOR = product(_INVERSE, WEIGHT)
 _WEIGHTED = either(
     weighted_norm(_CENTERED),
     product(Cast(normalized(_WIDE), back=True), WEIGHT),
@@ -52,6 +59,8 @@ _PLAIN = either(normalized(_CENTERED), Cast(normalized(_WIDE), back=True))
 RULES: tuple[Rule, ...] = (
     (Call("Add", _WEIGHTED, BIAS), norm_builder(*_KINDS, "weight", "bias")),
     (_tensorflow_form(_FACTOR), norm_builder(*_KINDS, "weight", "bias")),
+    (_tensorflow_form(_FACTOR, None), norm_builder(*_KINDS, "weight")),
+    (_tensorflow_form(_INVERSE, None), norm_builder(*_KINDS)),
     (_WEIGHTED, norm_builder(*_KINDS, "weight")),
     (_PLAIN, norm_builder(*_KINDS)),
 )
@@ -65,4 +74,4 @@ def layer_norm(graph: Graph) -> Graph:
     terms stay nodes. Without a weight the result is ``LayerNorm``. Results may differ
     by rounding: half types are computed in float32 throughout.
     """
-    return fuse(graph, RULES, "ReduceMean", "LayerNorm")
+    return fuse(graph, RULES, "ReduceMean", "GlobalAveragePool", "LayerNorm")

@@ -37,7 +37,7 @@ class Mean(Pattern):
 
     def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
         node = search.node(name)
-        if node is None or node.op.onnx != "ReduceMean" or node.inputs[0] is None:
+        if node is None or node.inputs[0] is None:
             return
         axis = _first_axis(node, search)
         new = None if axis is None else match.with_number("axis", axis)
@@ -47,11 +47,13 @@ class Mean(Pattern):
 
 
 def _first_axis(node: Node, search: Search) -> int | None:
-    """Return the first reduced axis as a negative number, if all others follow."""
+    """Return the first axis of a mean as a negative number, if all others follow."""
     attrs, x = node.op.attrs(), search.graph.type(node.inputs[0])
-    if not attrs["keepdims"] or x is None:
+    rank = None if x is None or x.shape is None else len(x.shape)
+    if node.op.onnx == "GlobalAveragePool" and rank is not None and rank > 2:
+        return 2 - rank
+    if node.op.onnx != "ReduceMean" or not attrs["keepdims"] or x is None:
         return None
-    rank = None if x.shape is None else len(x.shape)
     if len(node.inputs) < 2 or node.inputs[1] is None:
         return -rank if rank and not attrs["noop_with_empty_axes"] else None
     axes = known_ints(search.graph.type(node.inputs[1]))

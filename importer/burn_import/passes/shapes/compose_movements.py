@@ -54,6 +54,10 @@ def _compose(node: Node, producers: Mapping[str, Node], graph: Graph) -> Node:
         return _one_transpose(first, node)
     if first.op.onnx == node.op.onnx == "Unsqueeze":
         return _one_unsqueeze(first, node, graph)
+    if (first.op.onnx, node.op.onnx) == ("Reshape", "Squeeze"):
+        return _squeezed_reshape(first, node, graph)
+    if (first.op.onnx, node.op.onnx) == ("Unsqueeze", "Transpose"):
+        return _transpose_without_new_axes(first, node, graph)
     x = graph.type(first.inputs[0])
     shape = () if x is None or x.shape is None else x.shape
     if first.op.onnx in RESHAPES and needs_no_shape(shape, node, graph):
@@ -78,6 +82,40 @@ def _one_unsqueeze(first: Node, node: Node, graph: Graph) -> Node:
     others = [axis for axis in range(rank) if axis not in outer]
     axes = sorted([*outer, *(others[axis] for axis in inner)])
     return replace(node, inputs=(first.inputs[0], integers(graph, axes)))
+
+
+def _squeezed_reshape(first: Node, node: Node, graph: Graph) -> Node:
+    """Return a reshape without the axes of extent 1 that the second node removes."""
+    target = known_ints(graph.type(first.inputs[1]))
+    t = graph.type(first.output)
+    axes = _axes(node, t, graph) if len(node.inputs) > 1 else None
+    if target is None or axes is None or 0 in target:
+        return node
+    if any(target[axis] != 1 for axis in axes):
+        return node
+    kept = [n for axis, n in enumerate(target) if axis not in axes]
+    return replace(
+        first, inputs=(first.inputs[0], integers(graph, kept)), outputs=node.outputs
+    )
+
+
+def _transpose_without_new_axes(first: Node, node: Node, graph: Graph) -> Node:
+    """Return a transpose without the axes of an ``Unsqueeze`` if only reshapes read it.
+
+    They give the same result for any shape.
+    """
+    perm, readers = node.op.attrs()["perm"], graph.users.get(node.output, ())
+    axes = _axes(first, graph.type(first.output), graph)
+    targets = [
+        known_ints(graph.type(r.inputs[1])) for r in readers if r.op.onnx == "Reshape"
+    ]
+    if perm is None or axes is None or node.output in graph.outputs or not readers:
+        return node
+    if len(targets) != len(readers) or any(t is None or 0 in t for t in targets):
+        return node
+    kept = sorted(axis for axis in perm if axis not in axes)
+    order = tuple(kept.index(axis) for axis in perm if axis in kept)
+    return replace(node, op=node.op.with_attrs(perm=order), inputs=first.inputs[:1])
 
 
 def _composed_permutation(
