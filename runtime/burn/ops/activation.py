@@ -23,8 +23,7 @@ from burn.primitive import composite, primitive
 
 P = ParamSpec("P")
 
-SELU_ALPHA = 1.67326319217681884765625
-SELU_GAMMA = 1.05070102214813232421875
+SELU_ALPHA, SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 # gelu with tanh: sqrt(2 / pi), and the coefficient of the cubic term.
 _SLOPE, _CUBE = sqrt(2.0 / pi), 0.044715
 # erf(x) = tanh(x * P(x ** 2)) within 6e-8: least squares on the error, reweighted.
@@ -93,10 +92,8 @@ def prelu(x: Array, slope: Array) -> Array:
     x, slope = pair(x, slope)
     out = np.where(x < 0, x * slope, x)
     if x.ndim and out.shape != x.shape:
-        raise ValueError(
-            f"expected a slope that broadcasts to {list(x.shape)}, "
-            f"got {list(slope.shape)}"
-        )
+        shapes = f"{list(x.shape)}, got {list(slope.shape)}"
+        raise ValueError(f"expected a slope that broadcasts to {shapes}")
     return out
 
 

@@ -86,7 +86,7 @@ def test_results_that_nest_many_calls_have_names(tmp_path: Path) -> None:
 
 def test_the_last_method_of_a_long_body_returns_a_plain_tuple(tmp_path: Path) -> None:
     net, scope = ScopedNet(), "body.encoder"
-    x, choice = net.input("x", 2, 4), Random(0).choice
+    x, choice = net.run("Neg", "body", net.input("x", 2, 4)), Random(0).choice
     for _ in range(LONG):
         other = net.run(choice(("Sin", "Tanh", "Cos")), scope, x)
         x = net.run(choice(("Max", "Min")), scope, x, other)
@@ -100,9 +100,10 @@ def test_the_last_method_of_a_long_body_returns_a_plain_tuple(tmp_path: Path) ->
 
 def test_modules_around_a_list_return_the_tuple_of_its_module(tmp_path: Path) -> None:
     net = ScopedNet()
-    results = four_results(net, "model.body.layers.0", net.input("x", 2, 4))
+    x = net.run("Neg", "model.body", net.input("x", 2, 4))
+    results = four_results(net, "model.body.layers.0", x)
     model = net.model(read_with_head(net, results))
     source = check_import(tmp_path, model, net.feeds()).source
-    assert "        return self.layers[0](x)" in source
+    assert "        return self.layers[0](-x)" in source
     assert source.count("(NamedTuple):") == 1
     assert source.count(") -> LayerOutput:") == source.count("nn.Module):") - 1
