@@ -23,17 +23,10 @@ def linear(graph: Graph) -> Graph:
     """Return ``graph`` with ``Linear`` for products with constant weights.
 
     ``MatMul`` and ``Gemm`` are replaced. An ``Add`` of a constant with one element per
-<<<<<<< HEAD
-    column becomes the bias if nothing else reads the product; leading axes of extent 1
-    are dropped from it. Matrix and bias may be pieces of stored arrays. ``alpha`` and
-    ``beta`` of ``Gemm`` are multiplied into the weights, and a scalar term becomes a
-    bias vector. Results may differ by rounding.
-=======
     column becomes the bias if nothing else reads the product, also behind a reshape of
-    it; leading axes of extent 1 are dropped from the constant. ``alpha`` and ``beta``
-    of ``Gemm`` are multiplied into the weights, and a scalar term becomes a bias
-    vector. Results may differ by rounding.
->>>>>>> keras
+    it; leading axes of extent 1 are dropped from the constant. Matrix and bias may be
+    pieces of stored arrays. ``alpha`` and ``beta`` of ``Gemm`` are multiplied into the
+    weights, and a scalar term becomes a bias vector. Results may differ by rounding.
     """
     flow = Dataflow(graph) if may_have_pieces(graph) else None
     rewriter = _Rewriter(graph, flow)
