@@ -2,12 +2,6 @@
 
 Unlike passes, transforms change the results of the model, so none runs by default.
 
-``shapes.py``      the extents of inputs, fixed or named
-``opening``        names for extents that the file fixes, as a batch of 1
-``cut.py``         the subgraph between named values
-``precision.py``   the floating dtype of the computation
-``applicable.py``  options that have no effect on a kind of file
-``prepared.py``    applies all of them, in this order, and infers types
 ====================  ========================================================
 ``shapes.py``         the extents of inputs, fixed or named
 ``opening``           names for extents that the file fixes, as a batch of 1
