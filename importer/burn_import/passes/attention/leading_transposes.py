@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import prod
 
 from burn_import.passes.cleanup.identities import identities
@@ -67,7 +67,6 @@ class _Region:
     #: The numbers of transposes that are inserted, and removed apart from the first.
     added: int = 0
     removed: int = 0
-    _names: list[str] = field(default_factory=list)
 
     def push(self, name: str, source: str, order: Order) -> bool:
         """Rewrite all readers of ``name``: ``source`` with its axes in ``order``."""
