@@ -20,6 +20,7 @@ from burn_import.codegen.module.assembly import class_texts
 from burn_import.codegen.module.descriptions import describe
 from burn_import.codegen.module.formatting import format_emitted
 from burn_import.codegen.module.input_checks import input_checks
+from burn_import.codegen.module.open_sizes import with_open_sizes
 from burn_import.codegen.module.repeated_sequences import with_sequence_classes
 from burn_import.codegen.module.result_classes import with_result_classes
 from burn_import.codegen.module.root_parameters import with_root_parameters
@@ -119,7 +120,7 @@ def assemble(
     texts = with_record_names(texts, names)
     texts = with_root_parameters(with_sequence_classes(texts), tree)
     if target.has_record_names:
-        texts = without_single_members(texts)
+        texts = with_open_sizes(without_single_members(texts))
     texts = with_result_classes(texts)
     owned = unique_entries(entries, ties)
     weights = [(names.key_of(e), graph.constants[e.constant]) for e in owned]

@@ -39,6 +39,11 @@ class Block:
         assert node.end_lineno is not None and node.end_col_offset is not None
         return self.starts[node.end_lineno - 1] + node.end_col_offset
 
+    def replace(self, node: ast.expr, text: str) -> None:
+        """Replace an expression."""
+        start = self.starts[node.lineno - 1] + node.col_offset
+        self.edits.append((start, self.end(node), text))
+
     def replace_between(self, inner: ast.expr, outer: ast.expr, text: str) -> None:
         """Replace what ``outer`` adds to ``inner``, the expression it begins with."""
         self.edits.append((self.end(inner), self.end(outer), text))
@@ -76,7 +81,7 @@ class ModuleReads:
     def __init__(self, name: str, texts: Sequence[ClassText], own: ClassText) -> None:
         self.name, self.texts = name, texts
         self.fields: Fields = field_types([*texts, own])
-        self.blocks = [block for text in texts for block in _blocks(text)]
+        self.blocks = [block for text in texts for block in blocks(text)]
         self.reads: list[Read] = []
         self.calls = 0
         self.is_complete = True
@@ -98,8 +103,8 @@ class ModuleReads:
 
     def edited(self) -> list[ClassText]:
         """Return the classes with the edits of their blocks applied."""
-        blocks = iter(self.blocks)
-        return [_with_lines(text, blocks) for text in self.texts]
+        edited = iter(self.blocks)
+        return [with_lines(text, edited) for text in self.texts]
 
     def _visit(self, block: Block, types: ExpressionTypes) -> None:
         parents = {
@@ -147,15 +152,16 @@ def _is_called(node: ast.expr, parent: ast.AST) -> bool:
     return isinstance(parent, ast.Call) and parent.func is node
 
 
-def _blocks(text: ClassText) -> Iterator[Block]:
+def blocks(text: ClassText) -> Iterator[Block]:
+    """Yield the statements of a class: its fields, its body, those of its methods."""
     yield Block(text.name, text.fields)
     yield Block(text.name, text.body)
     for method in text.methods:
         yield Block(text.name, method.body)
 
 
-def _with_lines(text: ClassText, blocks: Iterator[Block]) -> ClassText:
-    """Return ``text`` with the edited lines of its blocks, the next of ``blocks``."""
-    fields, body = next(blocks).edited(), next(blocks).edited()
-    methods = [replace(m, body=next(blocks).edited()) for m in text.methods]
+def with_lines(text: ClassText, edited: Iterator[Block]) -> ClassText:
+    """Return ``text`` with the lines of its blocks, the next of ``edited``."""
+    fields, body = next(edited).edited(), next(edited).edited()
+    methods = [replace(m, body=next(edited).edited()) for m in text.methods]
     return replace(text, fields=fields, body=body, methods=methods)
