@@ -74,7 +74,7 @@ class _Placing:
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
         self.around: Path = ()
-        self.above: Path = ()
+        self.above = self.around
         self.around, self.above = self._uncalled_path()
         self.listed = self._listed_paths()
         self.homes = Homes(graph, self._layers(), self._exporter_scope)
@@ -124,16 +124,15 @@ class _Placing:
         scope = self.again.get(node.scope, node.scope)
         if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
             scope = scope[1:]
-        path, depth = tuple(clean(scope)), len(self.around)
-        is_inside = path and path[:depth] == self.around
-        return (*self.around, *self.above, *path[depth:]) if is_inside else path
+        path, depth = clean(scope), len(self.around)
+        is_outside = not path or path[:depth] != self.around
+        return path if is_outside else (*self.around, *self.above, *path[depth:])
 
     def _uncalled_path(self) -> tuple[Path, Path]:
         """Return the path that all scopes lack, and the scope in front of it.
 
-        Scopes lack a module whose submodules or methods are called instead of the
-        module itself: ``model.v.decoder(x)`` runs in the scope ``decoder``. The
-        names of weights have it.
+        Scopes lack a module of which only submodules or methods are called:
+        ``model.v.decoder(x)`` runs in the scope ``decoder``. Weight names have it.
         """
         options: set[tuple[Path, Path]] | None = None
         for node, _ in self._layers():

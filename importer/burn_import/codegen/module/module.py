@@ -176,8 +176,21 @@ def count_text(count: int) -> str:
 
 def wrap_sentences(notes: Sequence[str]) -> list[str]:
     """Return sentences as the lines of a paragraph."""
-    text = " ".join(comment(note, _NOTE) for note in notes)
+    text = " ".join(map(_shown_note, notes))
     return wrap(text, 84, break_long_words=False)  # do not break an escape sequence
+
+
+def _shown_note(note: str) -> str:
+    """Return a note, without the sentences that do not fit."""
+    length, shown = 0, []
+    for sentence in note.split(". "):
+        length += len(comment(f"{sentence}. ", _NOTE)) + 1
+        if length > _NOTE:
+            break
+        shown.append(sentence)
+    text = ". ".join(shown) or note
+    is_cut = text != note and not text.endswith(".")
+    return comment(f"{text}." if is_cut else text, _NOTE)
 
 
 def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
