@@ -74,7 +74,7 @@ class _Placing:
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
         self.around: Path = ()
-        self.above = self.around
+        self.above: Path = ()
         self.around, self.above = self._uncalled_path()
         self.listed = self._listed_paths()
         self.homes = Homes(graph, self._layers(), self._exporter_scope)

@@ -7,7 +7,7 @@ different numbers as fields; what is left then are numbers that all instances sh
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.module_reads import blocks, with_lines
@@ -25,15 +25,20 @@ def with_open_sizes(texts: Sequence[ClassText]) -> list[ClassText]:
 def _with_open_sizes(text: ClassText) -> ClassText:
     own = list(blocks(text))
     for block in own:
-        for node in ast.walk(block.tree):
-            is_method = isinstance(node, ast.Call) and isinstance(
-                node.func, ast.Attribute
-            )
-            if is_method and node.func.attr == "reshape":
-                extent = _open_extent(node.args)
-                if extent is not None:
-                    block.replace(extent, "-1")
+        for shape in _reshapes(block.tree):
+            extent = _open_extent(shape)
+            if extent is not None:
+                block.replace(extent, "-1")
     return with_lines(text, iter(own))
+
+
+def _reshapes(tree: ast.AST) -> Iterator[Sequence[ast.expr]]:
+    """Yield the shapes of the reshapes in ``tree``."""
+    for node in ast.walk(tree):
+        function = node.func if isinstance(node, ast.Call) else None
+        if isinstance(function, ast.Attribute) and function.attr == "reshape":
+            assert isinstance(node, ast.Call)
+            yield node.args
 
 
 def _open_extent(extents: Sequence[ast.expr]) -> ast.Constant | None:
