@@ -46,11 +46,12 @@ def common(paths: Sequence[Path]) -> Path:
 def insertions(scope: Path, path: Path) -> set[tuple[Path, Path]]:
     """Return where segments inserted into ``scope`` give ``path``.
 
-    Each pair has the segments before them, and the inserted ones.
+    Each pair has the segments before them, and the inserted ones. The last segment of
+    ``scope`` is the module itself, with nothing behind it.
     """
     more = len(path) - len(scope)
     return {
         (scope[:at], path[at : at + more])
-        for at in range(len(scope) + 1)
+        for at in range(len(scope))
         if more > 0 and (*scope[:at], *path[at : at + more], *scope[at:]) == path
     }

@@ -81,6 +81,13 @@ class ModuleReads:
     def __init__(self, name: str, texts: Sequence[ClassText], own: ClassText) -> None:
         self.name, self.texts = name, texts
         self.fields: Fields = field_types([*texts, own])
+        #: The fields of any class that have modules of the class.
+        self.attributes = {
+            attribute
+            for own_fields in self.fields.values()
+            for attribute, kind in own_fields.items()
+            if name in kind.names or kind.has(name)
+        }
         self.blocks = [block for text in texts for block in blocks(text)]
         self.reads: list[Read] = []
         self.calls = 0
@@ -116,9 +123,11 @@ class ModuleReads:
             if not isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
                 continue
             kind, parent = types.of(node), parents[id(node)]
+            if isinstance(node, ast.Attribute) and node.attr in self.attributes:
+                self.is_complete &= types.of(node.value) is not None
             if kind is None or not isinstance(node.ctx, ast.Load):
                 continue
-            is_list = self.name in (kind.elements or ())
+            is_list = kind.has(self.name)
             if not is_list and self.name not in kind.names:
                 continue
             if id(node) in types.followed:

@@ -23,12 +23,16 @@ class ModuleType:
     """The classes that a module may have; those of its elements if it is a list."""
 
     names: frozenset[str]
-    elements: frozenset[str] | None = None
+    elements: ModuleType | None = None
 
     def __or__(self, other: ModuleType) -> ModuleType:
         lists = [one for one in (self.elements, other.elements) if one is not None]
-        elements = frozenset(chain(*lists)) if lists else None
-        return ModuleType(self.names | other.names, elements)
+        return ModuleType(self.names | other.names, _union(lists))
+
+    def has(self, name: str) -> bool:
+        """Return whether this is a list that may have modules of the class ``name``."""
+        inner = self.elements
+        return inner is not None and (name in inner.names or inner.has(name))
 
 
 Fields = Mapping[str, Mapping[str, ModuleType]]
@@ -68,9 +72,9 @@ def constructed_type(value: ast.expr) -> ModuleType | None:
     name = ast.unparse(value.func)
     if name not in LISTS:
         return ModuleType(frozenset({name}))
-    names = (constructed_type(call) for call in listed_values(value))
-    elements = (one.names for one in names if one is not None)
-    return ModuleType(frozenset({name}), frozenset(chain(*elements)))
+    kinds = [constructed_type(call) for call in listed_values(value)]
+    elements = _union([kind for kind in kinds if kind is not None])
+    return ModuleType(frozenset({name}), elements)
 
 
 def listed_values(call: ast.Call) -> Iterator[ast.expr]:
@@ -119,7 +123,7 @@ class ExpressionTypes:
             if listed is None or listed.elements is None:
                 return None
             is_slice = isinstance(node.slice, ast.Slice)
-            return listed if is_slice else ModuleType(listed.elements)
+            return listed if is_slice else listed.elements
         return None
 
     def _bind_statement(self, node: ast.AST) -> None:
@@ -154,9 +158,7 @@ class ExpressionTypes:
             offset = [None] if node.func.id == "enumerate" else []
             return [*offset, *inner]  # type: ignore[list-item]
         listed = self.of(node)
-        if listed is None or listed.elements is None:
-            return None
-        return ModuleType(listed.elements)
+        return None if listed is None else listed.elements
 
 
 def _union(kinds: Sequence[ModuleType]) -> ModuleType | None:
