@@ -89,6 +89,17 @@ REPLACED = {
         ),
         DOWN,
     ],
+    "nested lists": [
+        text(
+            "Net",
+            "stages = nn.ModuleList([nn.ModuleList([Inner()])])",
+            body="return self.stages[0][0].down.conv.weight.mean() + x",
+        ),
+        text(
+            "Inner", "down = Down()", f"conv = {CONV}", body="return self.conv(x) * 2"
+        ),
+        DOWN,
+    ],
     "numbered": [
         text(
             "Net",
@@ -152,7 +163,7 @@ def test_keys_and_values_stay(name: str) -> None:
     texts = REPLACED[name]
     before = executed(texts)
     kept = without_single_members(texts)
-    assert len(kept) == 1 + (name == "other owner")
+    assert len(kept) == 1 + (name in ("nested lists", "other owner"))
     after = executed(kept)
     assert set(after.state_dict()) == set(before.state_dict())
     rng = np.random.default_rng(3)
@@ -182,6 +193,10 @@ KEPT = {
             f"downs = nn.ModuleList([Down(), {CONV}])",
             body="for down in self.downs:\n    x = down(x)\nreturn x",
         ),
+        DOWN,
+    ],
+    "read of an unknown type": [
+        text("Net", "inner = Down()", body="return pick(x).inner.conv(x)"),
         DOWN,
     ],
     "holders in a list": [
