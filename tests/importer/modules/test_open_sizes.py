@@ -65,3 +65,13 @@ def test_reshape_with_an_open_size_of_an_empty_batch(tmp_path: Path) -> None:
     feeds = [{"x": normal(batch, 6, 8)} for batch in (2, 1, 0)]
     source = check(tmp_path, text, *feeds)
     assert ".reshape(batch, -1, 4)" in source
+
+
+def test_a_body_may_begin_with_an_empty_line() -> None:
+    lines = [
+        "",
+        "    def inner(x: Tensor) -> Tensor:",
+        "        return x.reshape(n, 4, 6)",
+    ]
+    (after,) = with_open_sizes([ClassText("Net", "", [], body=lines)])
+    assert after.body == [*lines[:2], "        return x.reshape(n, -1, 6)"]

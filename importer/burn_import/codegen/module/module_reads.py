@@ -26,7 +26,8 @@ class Block:
 
     def __post_init__(self) -> None:
         #: A header makes indented statements parse.
-        is_indented = any(line.startswith(" ") for line in self.lines[:1])
+        first = next((line for line in self.lines if line.strip()), "")
+        is_indented = first.startswith(" ")
         self.header = "if True:\n" if is_indented else ""
         self.source = (self.header + "\n".join(self.lines)).encode()
         self.tree = ast.parse(self.source)
