@@ -34,13 +34,8 @@ class Dropout(Module):
         self.p = p
         self.random_state = random_state(seed)
 
-    @property
-    def is_active(self) -> bool:
-        """Whether calls change their operand: in training, if ``p`` is not 0."""
-        return self.p > 0.0 and self.random_state.backend.tracks_gradients
-
     def __call__(self, x: Tensor) -> Tensor:
-        if not self.is_active:
+        if self.p == 0.0 or not self.random_state.backend.tracks_gradients:
             return x
         y, after = ops.dropout(x, self.random_state, p=self.p)
         self.random_state.set(after)
@@ -56,7 +51,7 @@ class _ChannelDropout(Dropout):
     def __call__(self, x: Tensor) -> Tensor:
         if x.ndim != self.rank + 2:
             raise ValueError(f"expected rank {self.rank + 2}, got {list(x.shape)}")
-        if not self.is_active:
+        if self.p == 0.0 or not self.random_state.backend.tracks_gradients:
             return x
         shape = (*x.shape[:2], *(1,) * self.rank)
         factors = super().__call__(ops.ones(shape, dtype=x.dtype))

@@ -54,7 +54,8 @@ class Attention(Module):
             "causal": self.causal,
             "window": self.window,
         }
-        if not self.dropout.is_active:
+        random_state = self.dropout.random_state
+        if self.dropout.p == 0.0 or not random_state.backend.tracks_gradients:
             return ops.attention(query, key, value, mask, **options)
         has_one_head = query.ndim == 3
         if has_one_head:
