@@ -213,13 +213,13 @@ def _apply(apply: Pass, graph: Graph) -> Graph:
 def _select_passes(names: Iterable[str] | None) -> Sequence[Pass]:
     if names is None:
         return PASSES
-    wanted, every = set(names), (*PASSES, *OPTIONAL_PASSES)
+    selected, every = set(names), (*PASSES, *OPTIONAL_PASSES)
     available = {apply.__name__ for apply in every}
-    if ALL in wanted:
-        wanted = wanted - {ALL} | {apply.__name__ for apply in PASSES}
-    if not wanted <= available:
+    if ALL in selected:
+        selected = selected - {ALL} | {apply.__name__ for apply in PASSES}
+    if not selected <= available:
         raise ValueError(
             f"expected passes among {', '.join(sorted(available))}, "
-            f"got {', '.join(sorted(wanted - available))}"
+            f"got {', '.join(sorted(selected - available))}"
         )
-    return [apply for apply in every if apply.__name__ in wanted]
+    return [apply for apply in every if apply.__name__ in selected]

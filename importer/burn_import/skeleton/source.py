@@ -136,7 +136,7 @@ class _Writer:
 
     def root(self, node: Node) -> None:
         """Write all classes, the top class first."""
-        self.taken = Namespace({self.top, *FORBIDDEN})
+        self.names = Namespace({self.top, *FORBIDDEN})
         self.flow.turned = turned_names(node)
         self.flow.tables = read_tables(node)
         if not node.listed:
@@ -186,7 +186,7 @@ class _Writer:
             word = class_name(node.path) if named else "Block"
             word = "MultiheadAttention" if is_attention else word
             word = block_name(word, fields) if node.listed else word
-            self.class_names[tuple(fields)] = self.taken.unique(word)
+            self.class_names[tuple(fields)] = self.names.unique(word)
         return self.class_names[tuple(fields)]
 
     def fields(self, node: Node) -> list[str]:
@@ -217,10 +217,10 @@ class _Writer:
     def text(self, name: str, fields: list[str], node: Node) -> ClassText:
         """Return a class whose ``__call__`` describes the missing code."""
         numbers = self.attributes.get(node.path, {})
-        held = [child.path[-1] for child in node.children.values()]
-        held = [numbers.get(name, name) for name in held]
-        held += [stored.attribute for stored in node.tensors.values()]
-        message = _message(held)
+        members = [child.path[-1] for child in node.children.values()]
+        members = [numbers.get(name, name) for name in members]
+        members += [stored.attribute for stored in node.tensors.values()]
+        message = _message(members)
         return ClassText(
             name,
             "",

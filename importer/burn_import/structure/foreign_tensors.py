@@ -41,7 +41,7 @@ class _HandingDown:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.again = called_again(graph)
-        self.taken = value_names(graph)
+        self.names = value_names(graph)
         #: The passed values, by tensor and by the module that passes it.
         self.values: dict[tuple[str, Path], str] = {}
         self.named: dict[tuple[int, ...], list[str]] = {}
@@ -79,8 +79,8 @@ class _HandingDown:
         return name
 
     def _identity_node(self, node: Node, name: str, around: Path) -> Node:
-        value = free_name(f"{name}.handed", self.taken, self.graph.constants)
-        self.taken.add(value)
+        value = free_name(f"{name}.handed", self.names, self.graph.constants)
+        self.names.add(value)
         self.values[name, around] = value
         depth = len(around)
         scope, classes = node.scope[:depth], node.classes[:depth]

@@ -75,7 +75,7 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
         path,
         camel(class_name),
         items,
-        list(graph.given),
+        list(graph.arguments),
         list(graph.results),
         graph,
         run.relative(graph.nodes, ()),
@@ -186,9 +186,9 @@ class _Recovery:
         name = self.fork_names.unique(word)
         part = whole_part(graph, (*self.around, *scope, name), name)
         read = {n for inner in graph.nodes for n in inner.inputs} | set(graph.outputs)
-        part.inputs = [given for given in graph.inputs if given in read]
+        part.inputs = [operand for operand in graph.inputs if operand in read]
         outer = dict(zip(graph.inputs, node.inputs[1:], strict=True))
-        inputs = [outer[given] or "" for given in part.inputs]
+        inputs = [outer[operand] or "" for operand in part.inputs]
         return SubmoduleCall((name,), part, inputs, part.outputs)
 
     def groups(

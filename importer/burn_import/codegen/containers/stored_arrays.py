@@ -50,7 +50,7 @@ class StoredArrays:
         self.paths: dict[str, Path] = {}
         self.plain: dict[str, str] = {}
         self.plain_names: set[str] = set()
-        for constant in part.held:
+        for constant in part.lent_arrays:
             self.assign_path(constant)
         for constant, path in part.reached.items():
             if tuple(path.split(".")[:-1]) in part.kept:
@@ -90,7 +90,7 @@ class StoredArrays:
         """Create an attribute for ``constant``; return its path."""
         text = tensor_text(self.graph, constant)
         settled = tuple(filter(None, self.settled.get(constant, "").split(".")))
-        settled = settled or self.part.held.get(constant, ())
+        settled = settled or self.part.lent_arrays.get(constant, ())
         path = settled or self.authored_path(constant)
         if self.has_room(path):
             self.containers.add(path, text)

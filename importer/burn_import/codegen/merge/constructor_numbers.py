@@ -70,24 +70,26 @@ class Numerals:
         self.values.update(dict.fromkeys(union.inferred, -1))
         self.attributes: dict[str, str] = {}
 
-    def infer(self, given: set[Row]) -> None:
+    def infer(self, parameter_rows: set[Row]) -> None:
         """Replace dimensions by -1 where ``reshape`` can infer them.
 
         Raises:
             DifferError: bodies infer different extents of one shape.
         """
         inferred = self.union.inferred
-        for row in sorted(self.rows, key=lambda row: (-1 not in row, row in given)):
+        for row in sorted(
+            self.rows, key=lambda row: (-1 not in row, row in parameter_rows)
+        ):
             places = self.rows[row]
             calls = {operand_path[0] for operand_path in places}
-            taken = {operand_path[0] for operand_path in inferred}
+            reserved = {operand_path[0] for operand_path in inferred}
             shapes = all(
                 can_infer(self.trace, operand_path)
                 or self.implied(operand_path)
                 or (-1 in row and self.is_inferred(operand_path))
                 for operand_path in places
             )
-            if shapes and len(calls) == len(places) and not calls & taken:
+            if shapes and len(calls) == len(places) and not calls & reserved:
                 inferred.update(places)
                 for operand_path in places:
                     self.extents.update(self.implied(operand_path))
@@ -156,9 +158,9 @@ class Numerals:
             and statement.targets[0] in symbols_in(other.args)
         }
 
-    def settle(self, texts: Sequence[str], taken: Sequence[str]) -> None:
+    def settle(self, texts: Sequence[str], reserved: Sequence[str]) -> None:
         """Assign attributes to the numbers, with the sources ``texts``."""
-        names = Namespace(taken)
+        names = Namespace(reserved)
         count = len(self.rows)
         for text in filter(str.isidentifier, texts):
             if text not in self.attributes:

@@ -30,7 +30,7 @@ class LineWriter(Protocol):
     plain: set[str]
     uses: Uses
     trial: set[Symbol]
-    held: dict[Symbol, tuple[Statement, Expression]]
+    deferred: dict[Symbol, tuple[Statement, Expression]]
 
     def line(self, text: str, indent: int, comment: str = "") -> None:
         """Write one line."""

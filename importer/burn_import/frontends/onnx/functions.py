@@ -232,7 +232,7 @@ class Functions:
         return self.sizes[key]
 
     def check_version(
-        self, node: NodeProto, wanted: Mapping[str, int], opsets: Mapping[str, int]
+        self, node: NodeProto, required: Mapping[str, int], opsets: Mapping[str, int]
     ) -> None:
         """Check that the function's opset has the same version of the operator.
 
@@ -241,7 +241,7 @@ class Functions:
                 operator.
         """
         domain = _domain(node.domain)
-        mine, models = wanted.get(domain), opsets.get(domain)
+        mine, models = required.get(domain), opsets.get(domain)
         if mine is None or models is None or mine == models:
             return
         versions = [_since(node.op_type, version, domain) for version in (mine, models)]

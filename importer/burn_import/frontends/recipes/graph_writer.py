@@ -104,9 +104,9 @@ class RecipeWriter:
         """Add an operator with ``count`` results; return them."""
         names = tuple(None if x is None else self.operand(x) for x in operands)
         origin = Origin("", self.path or ROOT_SCOPE, self.classes)
-        wanted = (name or op_type.lower(),) * count
+        outputs = (name or op_type.lower(),) * count
         domain = "burn" if op_type in OWN else ""
-        return list(self.out.node(op_type, names, wanted, attrs, origin, domain))
+        return list(self.out.node(op_type, names, outputs, attrs, origin, domain))
 
     def operand(self, x: Any) -> str:
         """Return a value's name, a constant for numbers, arrays unchanged."""

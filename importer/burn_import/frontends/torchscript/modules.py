@@ -56,7 +56,7 @@ class Modules:
         self.buffers = set(_listed_names(tensors, code, "buffers"))
         self.found = tensors
         self.alike = _ModuleGroups(tensors)
-        self.held: dict[tuple[Any, ...], TensorRef] = {}
+        self.stored_refs: dict[tuple[Any, ...], TensorRef] = {}
         self.changed: Attributes = {}
         self.containers: dict[int, PyValue] = {}
         #: The tensors of the model's state, by name in the graph.
@@ -147,7 +147,7 @@ class Modules:
     def tensor(self, tensor: Tensor, path: tuple[str, ...]) -> TensorRef:
         """Return a tensor of the model's state, or a constant."""
         key = _identity(tensor)
-        if key not in self.held:
+        if key not in self.stored_refs:
             if tensor.quantization is not None:
                 raise UnsupportedModel("quantized tensors are not supported")
             name = self.names.get(key, ".".join(path))
@@ -156,8 +156,8 @@ class Modules:
             self.sources[value.name] = name
             if key in self.names:
                 self.trained[value.name] = name in self.parameters
-            self.held[key] = self.states[value.name] = TensorRef(value)
-        return self.held[key]
+            self.stored_refs[key] = self.states[value.name] = TensorRef(value)
+        return self.stored_refs[key]
 
     def store_unread(self) -> None:
         """Store the parameters and buffers that no code has read.
@@ -170,7 +170,7 @@ class Modules:
                 continue
             if not isinstance(tensor, Tensor) or not _is_storable(tensor):
                 continue
-            if _identity(tensor) not in self.held:
+            if _identity(tensor) not in self.stored_refs:
                 self.tensor(tensor, tuple(name.split(".")))
             if self.names[_identity(tensor)] != name:
                 value = self.operators.writer.stored(name, tensor.array())

@@ -55,9 +55,11 @@ class Budget:
         if None in sizes or not _are_strings_short(arrays, sizes):
             return False
         counts = [size for size in sizes if size is not None]
-        held = sum(n * t.dtype.itemsize for n, t in zip(counts, types, strict=True))
+        result_bytes = sum(
+            n * t.dtype.itemsize for n, t in zip(counts, types, strict=True)
+        )
         units = work(node, arrays, sum(counts))
-        if held > min(VALUE_BYTES, self.left) or units > self.work:
+        if result_bytes > min(VALUE_BYTES, self.left) or units > self.work:
             return False
         self.work -= units
         return True

@@ -98,8 +98,8 @@ class Cast(Pattern):
         new = replace(match, nodes=(*match.nodes, node))
         for inner in self.operand.match(node.inputs[0], search, new):
             x = search.graph.type(inner.values["x"])
-            wanted = dtype if self.back else x and x.dtype
-            if x is not None and x.dtype == wanted and x.dtype in HALVES:
+            expected = dtype if self.back else x and x.dtype
+            if x is not None and x.dtype == expected and x.dtype in HALVES:
                 yield inner
 
 

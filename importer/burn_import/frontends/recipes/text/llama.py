@@ -86,8 +86,8 @@ def model(
 def near(config: Config, number: int) -> bool:
     """Return whether a layer attends to a sliding window only."""
     if config.kind in ("qwen2", "qwen3"):
-        wanted = config.get("use_sliding_window", False)
-        return wanted and number >= config.get("max_window_layers", 28)
+        is_windowed = config.get("use_sliding_window", False)
+        return is_windowed and number >= config.get("max_window_layers", 28)
     if config.kind != "mistral":
         return False
     return config.value("sliding_window") is not None or (

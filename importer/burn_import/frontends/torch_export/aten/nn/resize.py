@@ -35,8 +35,8 @@ def resize_to(
         return g.op("Resize", x, None, factors, mode=mode, **options)
     assert sizes is not None
     lead = [g.extent(x, axis) for axis in range(x.rank - len(sizes))]
-    wanted = [*lead, *sizes]
-    return g.op("Resize", x, None, None, wanted, mode=mode, **options)
+    extents = [*lead, *sizes]
+    return g.op("Resize", x, None, None, extents, mode=mode, **options)
 
 
 def check_sizes(
@@ -50,8 +50,8 @@ def check_sizes(
         UnsupportedModel: they are not.
     """
     old, new = (of.dims or () for of in (x, g.results[0]))
-    wanted = sizes or new[2:]
-    for extent, scale, size in zip(old[2:], scales, wanted, strict=False):
+    extents = sizes or new[2:]
+    for extent, scale, size in zip(old[2:], scales, extents, strict=False):
         if isinstance(extent, int) and isinstance(size, int) and scale is not None:
             scaled = scaled_extent(extent, scale)
             if scaled != size:
