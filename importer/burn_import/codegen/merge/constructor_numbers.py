@@ -18,9 +18,9 @@ from burn_import.codegen.merge.optional_blocks import OptionalBlock
 from burn_import.codegen.merge.unified_body import Union
 from burn_import.codegen.trace.function import FunctionTrace
 from burn_import.tracing.constructor_numbers import (
-    GivenExtent,
-    GivenFloat,
-    GivenInt,
+    ParameterExtent,
+    ParameterFloat,
+    ParameterInt,
 )
 from burn_import.tracing.identifiers import Namespace
 from burn_import.tracing.statements import symbols_in
@@ -66,7 +66,7 @@ class Numerals:
             key = (operator.name, operator.having)
             self.operators.setdefault(key, []).append(number)
         self.columns += [Column(row, name, "") for name, row in self.operators]
-        self.values: dict[Place, Dim | GivenFloat] = {**self.extents}
+        self.values: dict[Place, Dim | ParameterFloat] = {**self.extents}
         self.values.update(dict.fromkeys(union.inferred, -1))
         self.attributes: dict[str, str] = {}
 
@@ -175,10 +175,10 @@ class Numerals:
                 first = row[0]
                 if operand_path in self.union.quotients:
                     dividend = self.union.quotients[operand_path].dividend
-                    divisor = symbol(GivenExtent(shown))
+                    divisor = symbol(ParameterExtent(shown))
                     self.values[operand_path] = floor_div(dividend, divisor)
                     continue
-                kind = GivenInt if isinstance(first, int) else GivenFloat
+                kind = ParameterInt if isinstance(first, int) else ParameterFloat
                 self.values[operand_path] = kind(first, shown)
 
         for numbers, text in zip(self.operators.values(), texts[count:], strict=True):

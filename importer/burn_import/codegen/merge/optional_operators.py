@@ -13,7 +13,7 @@ from typing import Any
 from burn import Tensor
 from burn_import.codegen.merge.expression_slots import DifferError, Place, equal
 from burn_import.codegen.merge.optional_blocks import OptionalBlock
-from burn_import.tracing.constructor_numbers import GivenInt
+from burn_import.tracing.constructor_numbers import ParameterInt
 from burn_import.tracing.trace import Apply, Block, Choice, Statement, Symbol
 
 #: Primitives that are called an activation where they are optional.
@@ -169,5 +169,5 @@ def make_optional(
         result = Symbol(target.type, target.name)
         run = Apply(call.primitive, call.args, call.static, [result])
         then = Block([run], [Tensor(result, main.backend)])
-        condition = GivenInt(1, flags[number])
+        condition = ParameterInt(1, flags[number])
         statements[number] = Choice(condition, then, Block([], [main]), [target])

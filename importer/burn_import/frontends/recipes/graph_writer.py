@@ -293,6 +293,18 @@ class RecipeWriter:
         length = self.op("Squeeze", self.extent(x, axis), [0])
         return self.op("Range", 0, length, 1, name="positions")
 
+    def patches(self, layer: str, image: str, size: int) -> str:
+        """Return patches of images ``[batch, count, features]``, by a convolution."""
+        grid = self.conv(layer, image, stride=size, padding=0)
+        rows = self.op("Reshape", grid, [0, 0, -1])
+        return self.op("Transpose", rows, perm=(0, 2, 1), name="patches")
+
+    def after_token(self, key: str, rows: str) -> str:
+        """Return the rows ``[batch, length, features]`` after a stored one."""
+        shape = self.op("Concat", self.extent(rows, 0), [1, 1], axis=0)
+        token = self.op("Expand", self.weight(key), shape)
+        return self.op("Concat", token, rows, axis=1)
+
     def padding_mask(self, mask: str) -> str:
         """Return a ``[batch, length]`` mask as bool ``[batch, 1, 1, length]``."""
         flags = self.op("Cast", mask, to=9)

@@ -24,7 +24,7 @@ def _dtype(dtype: Any) -> str | None:
 
 @form(ops.full)
 def full(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     shape, dtype = r.integers(arguments["shape"]), arguments["dtype"]
     value = r.number_or_tensor(arguments["value"])
     default = r.dtype(arguments["value"])
@@ -48,7 +48,7 @@ def _is_natural(number: str, dtype: str) -> bool:
 
 @form(ops.full_like)
 def full_like(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     value = r.number_or_tensor(arguments["value"])
     if isinstance(arguments["value"], Tensor) and r.is_named(arguments["value"]):
         value = r.method_call(value, "item")
@@ -58,7 +58,7 @@ def full_like(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.arange)
 def arange(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = [arguments["start"]]
     if arguments["stop"] is not None:
         args.append(arguments["stop"])
@@ -84,7 +84,7 @@ def _number(r: TorchRenderer, arg: Any) -> Expression:
 
 @form(ops.eye)
 def eye(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     rows = r.integer(arguments["rows"])
     columns = rows if arguments["columns"] is None else r.integer(arguments["columns"])
     keywords = {"dtype": torch_dtype(arguments["dtype"])}
@@ -95,32 +95,25 @@ def eye(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.array)
 def array(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords = {"dtype": torch_dtype(arguments["dtype"])}
     return _on_input_device(
         r, r.call("torch.tensor", [r.host(arguments["values"])], keywords)
     )
 
 
-@form(ops.shape)
-def shape(r: TorchRenderer, call: Apply) -> Expression:
+@form(ops.shape, ops.size)
+def extents(r: TorchRenderer, call: Apply) -> Expression:
     x = r.data(call.args[0])
-    text = f"torch.tensor({x.inside(ATOM)}.shape)"
+    member = "shape" if call.primitive is ops.shape else "numel()"
     r.modules.add("torch")
-    return _on_input_device(r, Expression(text, ATOM, x.symbols))
-
-
-@form(ops.size)
-def size(r: TorchRenderer, call: Apply) -> Expression:
-    x = r.data(call.args[0])
-    text = f"torch.tensor({x.inside(ATOM)}.numel())"
-    r.modules.add("torch")
+    text = f"torch.tensor({x.inside(ATOM)}.{member})"
     return _on_input_device(r, Expression(text, ATOM, x.symbols))
 
 
 @form(ops.one_hot)
 def one_hot(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = [r.tensor(arguments["indices"]), r.integer(arguments["depth"])]
     if arguments["values"] is not None:
         args.append(r.tensor(arguments["values"]))

@@ -127,7 +127,7 @@ def _is_number(expression: Expression) -> bool:
 
 @form(ops.clip)
 def clip(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     result = r.data(arguments["x"])
     bounds = {
         name: r.number_or_tensor(arguments[key])
@@ -159,7 +159,7 @@ def detach(r: TorchRenderer, call: Apply) -> Expression:
 
 def _with_option(r: TorchRenderer, call: Apply, head: str, **names: str) -> Expression:
     """Return a call with the options that differ from PyTorch's defaults."""
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     options = {
         theirs: unless(arguments[ours], _DEFAULTS[head])
         for ours, theirs in names.items()
@@ -176,7 +176,7 @@ _DEFAULTS: Mapping[str, Any] = {
 
 @form(ops.gelu)
 def gelu(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     tanh = {"approximate": '"tanh"' if arguments["approximate"] == "tanh" else None}
     return r.call("F.gelu", [r.tensor(arguments["x"])], tanh)
 
@@ -198,7 +198,7 @@ def celu(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.selu)
 def selu(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     close = math.isclose(arguments["alpha"], 1.6732632423543772, rel_tol=1e-6)
     if close and math.isclose(arguments["gamma"], 1.0507009873554805, rel_tol=1e-6):
         return r.call("F.selu", [r.tensor(arguments["x"])])
@@ -211,7 +211,7 @@ def selu(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.hard_sigmoid)
 def hard_sigmoid(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     alpha, beta = arguments["alpha"], arguments["beta"]
     x = r.tensor(arguments["x"])
     if math.isclose(alpha, 1 / 6, rel_tol=1e-6) and beta == 0.5:
@@ -222,7 +222,7 @@ def hard_sigmoid(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.thresholded_relu)
 def thresholded_relu(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     return r.call(
         "F.threshold",
         [r.tensor(arguments["x"]), r.static(arguments["alpha"]), r.static(0.0)],
@@ -231,14 +231,14 @@ def thresholded_relu(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.shrink)
 def shrink(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords = {name: literal(arguments[name]) for name in ("bias", "lambd")}
     return r.call("_shrink", [r.tensor(arguments["x"])], keywords)
 
 
 @form(ops.softmax, ops.log_softmax)
 def softmax(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     if not isinstance(arguments["axis"], int):
         args = [r.tensor(arguments["x"]), r.integers(arguments["axis"])]
         return r.call(f"_{call.primitive.name}", args)

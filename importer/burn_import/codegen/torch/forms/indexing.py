@@ -63,7 +63,7 @@ def _slice(r: TorchRenderer, call: Apply, parts: list[Any]) -> Expression:
 @form(ops.slice)
 def slice_(r: TorchRenderer, call: Apply) -> Expression:
     """Return the helper for slices with bounds computed at run time."""
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     starts, ends = (r.integers(arguments[name]) for name in ("starts", "ends"))
     keywords = {
         theirs: None if arguments[ours] is None else r.integers(arguments[ours])
@@ -75,7 +75,7 @@ def slice_(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.take)
 def take(r: TorchRenderer, call: Apply) -> Expression:
     """Return ``x[:, indices]``."""
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     x, axis, indices = r.tensor(arguments["x"]), arguments["axis"], arguments["indices"]
     rank = r.rank(arguments["x"])
     if axis < 0 and rank is not None:
@@ -98,7 +98,7 @@ def _indices(r: TorchRenderer, indices: Any) -> Expression:
 
 @form(ops.embedding)
 def embedding(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords = {
         "padding_idx": unless(arguments["padding_idx"], None),
         "scale_grad_by_freq": unless(arguments["scale_grad_by_freq"], False),
@@ -109,7 +109,7 @@ def embedding(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.gather_elements)
 def gather_elements(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = [
         r.tensor(arguments["x"]),
         r.integer(arguments["axis"]),
@@ -120,7 +120,7 @@ def gather_elements(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.gather_nd)
 def gather_nd(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords = {"batch_dims": unless(arguments["batch_dims"], 0)}
     args = [r.tensor(arguments["x"]), r.tensor(arguments["indices"])]
     return r.call("_gather_nd", args, keywords)
@@ -128,7 +128,7 @@ def gather_nd(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.scatter_elements)
 def scatter_elements(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = [
         r.tensor(arguments["x"]),
         r.integer(arguments["axis"]),
@@ -141,7 +141,7 @@ def scatter_elements(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.scatter_nd)
 def scatter_nd(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = [r.tensor(arguments[name]) for name in ("x", "indices", "updates")]
     keywords = {"reduction": unless(arguments["reduction"], "none")}
     return r.call("_scatter_nd", args, keywords)
@@ -154,14 +154,14 @@ def nonzero(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.compress)
 def compress(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = [r.tensor(arguments["x"]), r.tensor(arguments["condition"])]
     return r.call("_compress", args, {"dim": unless(arguments["axis"], None)})
 
 
 @form(ops.trilu)
 def trilu(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     k = r.integer(arguments["k"])
     keywords = {"diagonal": None if k.text == "0" else k}
     head = "torch.triu" if arguments["upper"] else "torch.tril"
@@ -177,7 +177,7 @@ def extend_cache(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.tensor_scatter)
 def tensor_scatter(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = [r.tensor(arguments["cache"]), r.tensor(arguments["update"])]
     if arguments["starts"] is not None:
         args.append(r.tensor(arguments["starts"]))

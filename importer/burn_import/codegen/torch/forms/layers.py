@@ -29,7 +29,7 @@ def _optional(r: TorchRenderer, *values: Any) -> list[Expression]:
 
 @form(ops.linear)
 def linear(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = _optional(r, arguments["x"], arguments["weight"], arguments["bias"])
     return r.call("F.linear", args)
 
@@ -43,7 +43,7 @@ def einsum(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.conv)
 def conv(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     rank = spatial_rank(r, call, arguments["x"], arguments["weight"])
     padding = arguments["padding"]
     x = r.tensor(arguments["x"])
@@ -68,7 +68,7 @@ def conv(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.conv_transpose)
 def conv_transpose(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     rank = spatial_rank(r, call, arguments["x"], arguments["weight"])
     if isinstance(arguments["padding"], str) or not is_symmetric(arguments["padding"]):
         raise refusal(
@@ -87,7 +87,7 @@ def conv_transpose(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.batch_norm)
 def batch_norm(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = _optional(
         r,
         arguments["x"],
@@ -101,7 +101,7 @@ def batch_norm(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.instance_norm)
 def instance_norm(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords: dict[str, Any] = {
         name: None if arguments[name] is None else r.tensor(arguments[name])
         for name in ("weight", "bias")
@@ -112,7 +112,7 @@ def instance_norm(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.group_norm)
 def group_norm(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = [r.tensor(arguments["x"]), r.static(arguments["groups"])]
     args += _optional(r, arguments["weight"], arguments["bias"])
     return r.call("F.group_norm", args, {"eps": unless(arguments["epsilon"], 1e-5)})
@@ -120,7 +120,7 @@ def group_norm(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.layer_norm, ops.rms_norm)
 def layer_norm(r: TorchRenderer, call: Apply) -> Expression:
-    arguments, name = r.bound(call), call.primitive.name
+    arguments, name = r.named_arguments(call), call.primitive.name
     args = [r.tensor(arguments["x"]), r.integer(arguments["axis"])]
     args += _optional(r, arguments["weight"], arguments.get("bias"))
     return r.call(f"_{name}", args, {"eps": literal(arguments["epsilon"])})
@@ -128,7 +128,7 @@ def layer_norm(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.lrn)
 def lrn(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     if arguments["size"] % 2 == 0:
         raise refusal(call, f"expected an odd size, got {arguments['size']}")
     keywords = {
@@ -141,7 +141,7 @@ def lrn(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.attention)
 def attention(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     if not _is_plain(r, arguments):
         return _attention_helper(r, call, arguments, "_attention")
     args = [r.tensor(arguments[name]) for name in ("query", "key", "value")]
@@ -217,7 +217,9 @@ def _attention_helper(
 
 @form(ops.attention_weights, ops.attention_scores)
 def attention_weights(r: TorchRenderer, call: Apply) -> Expression:
-    return _attention_helper(r, call, r.bound(call), f"_{call.primitive.name}")
+    return _attention_helper(
+        r, call, r.named_arguments(call), f"_{call.primitive.name}"
+    )
 
 
 @form(ops.weighted_values)
@@ -227,7 +229,7 @@ def weighted_values(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.rotary_embedding)
 def rotary_embedding(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = _optional(
         *(r, arguments["x"], arguments["cos"], arguments["sin"], arguments["positions"])
     )

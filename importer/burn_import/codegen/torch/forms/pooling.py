@@ -24,7 +24,7 @@ from burn_import.tracing.trace import Apply
 
 @form(ops.max_pool, ops.max_pool_with_indices)
 def max_pool(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     rank = spatial_rank(r, call, arguments["x"])
     x, padding = r.tensor(arguments["x"]), arguments["padding"]
     indices = call.primitive.name == "max_pool_with_indices"
@@ -65,7 +65,7 @@ def _is_small(padding: Any, kernel: Any) -> bool:
 
 @form(ops.avg_pool)
 def avg_pool(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     rank = spatial_rank(r, call, arguments["x"])
     x, padding = r.tensor(arguments["x"]), arguments["padding"]
     counted = arguments["count_include_pad"]
@@ -93,7 +93,7 @@ def avg_pool(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.adaptive_avg_pool)
 def adaptive_avg_pool(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     rank = spatial_rank(r, call, arguments["x"])
     args = [r.tensor(arguments["x"]), r.static(arguments["output_size"])]
     return r.call(f"F.adaptive_avg_pool{rank}d", args)
@@ -101,7 +101,7 @@ def adaptive_avg_pool(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.adaptive_max_pool, ops.adaptive_max_pool_with_indices)
 def adaptive_max_pool(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     rank = spatial_rank(r, call, arguments["x"])
     args = [r.tensor(arguments["x"]), r.static(arguments["output_size"])]
     both = call.primitive is ops.adaptive_max_pool_with_indices
@@ -123,7 +123,7 @@ MODES = {
 
 @form(ops.resize)
 def resize(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     options = {k: v for k, v in call.static.items() if k in Options._fields}
     chosen = Options(**options)
     plain = _interpolate(r, arguments, chosen)
@@ -210,7 +210,7 @@ def _is_standard(chosen: Options, scales: Any, spatial: list[Any]) -> bool:
 
 @form(ops.grid_sample)
 def grid_sample(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     names = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
     keywords = {
         "mode": unless(names.get(arguments["mode"], arguments["mode"]), "bilinear"),
@@ -223,7 +223,7 @@ def grid_sample(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.affine_grid)
 def affine_grid(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     size = r.integers(arguments["size"])
     if size.text.startswith("("):  # PyTorch annotates a list
         size = replace(size, text=f"[{size.text[1:-1]}]")

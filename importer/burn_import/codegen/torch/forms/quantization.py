@@ -21,7 +21,7 @@ def _tensors(r: TorchRenderer, call: Apply) -> list[Expression]:
 
 @form(ops.quantize, ops.dequantize)
 def quantize(r: TorchRenderer, call: Apply) -> Expression:
-    arguments, name = r.bound(call), call.primitive.name
+    arguments, name = r.named_arguments(call), call.primitive.name
     if arguments.get("precision", float32) != float32 or not arguments.get(
         "saturate", True
     ):
@@ -43,7 +43,7 @@ def plain(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.integer_conv, ops.quantized_conv, ops.quantized_matmul)
 def integer_conv(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     if isinstance(arguments.get("padding"), str):
         raise refusal(
             call, f"expected padding in numbers, got {arguments['padding']!r}"

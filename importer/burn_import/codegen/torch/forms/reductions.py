@@ -47,7 +47,7 @@ def _sum_dtype(r: TorchRenderer, call: Apply) -> str | None:
 
 @form(ops.sum, ops.mean, ops.max, ops.min, ops.prod, ops.all, ops.any, ops.logsumexp)
 def reduction(r: TorchRenderer, call: Apply) -> Expression:
-    arguments, name = r.bound(call), call.primitive.name
+    arguments, name = r.named_arguments(call), call.primitive.name
     x, axes = r.tensor(arguments["x"]), _axes(r, call, arguments["axis"])
     if axes is not None and axes.text == "()":  # no axis is reduced
         return x
@@ -77,7 +77,7 @@ def reduction(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.var)
 def var(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     axes = _axes(r, call, arguments["axis"])
     correction = arguments["correction"]
     keywords: dict[str, Any] = {
@@ -91,7 +91,7 @@ def var(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.reduce_l1, ops.reduce_l2)
 def vector_norm(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     axes = _axes(r, call, arguments["axis"])
     dtype = r.dtype(arguments["x"])
     if dtype is not None and not is_float(dtype):
@@ -106,7 +106,7 @@ def vector_norm(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.argmax, ops.argmin)
 def argmax(r: TorchRenderer, call: Apply) -> Expression:
-    arguments, name = r.bound(call), call.primitive.name
+    arguments, name = r.named_arguments(call), call.primitive.name
     x = r.tensor(arguments["x"])
     axis = None if arguments["axis"] is None else r.integer(arguments["axis"])
     if r.dtype(arguments["x"]) == bool_:  # PyTorch has no argmax of booleans
@@ -120,7 +120,7 @@ def argmax(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.cumsum, ops.cumprod)
 def cumulative(r: TorchRenderer, call: Apply) -> Expression:
-    arguments, name = r.bound(call), call.primitive.name
+    arguments, name = r.named_arguments(call), call.primitive.name
     x, axis = r.tensor(arguments["x"]), r.integer(arguments["axis"])
     dtype = {"dtype": _sum_dtype(r, call)}
     if not (arguments["exclusive"] or arguments["reverse"]):

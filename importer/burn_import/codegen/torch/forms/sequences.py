@@ -39,7 +39,7 @@ def sequence_insert(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.sequence_erase)
 def sequence_erase(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     return r.call(
         "_erased", [r.data(arguments["sequence"]), r.integer(arguments["position"])]
     )
@@ -60,7 +60,7 @@ def sequence_reversed(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.stack_rows)
 def stack_rows(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords: dict[str, Any] = {
         "dim": unless(arguments["axis"], 0),
         "dtype": torch_dtype(arguments["dtype"]),
@@ -74,7 +74,7 @@ def stack_rows(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.split_to_sequence)
 def split_to_sequence(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     sizes = arguments["sizes"]
     one = isinstance(sizes, int) or r.rank(sizes) == 0
     keywords: dict[str, Any] = {

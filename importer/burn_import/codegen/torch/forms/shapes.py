@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from burn import Tensor, ops
-from burn_import.codegen.torch.constructor_arguments import holds_given
+from burn_import.codegen.torch.constructor_arguments import has_parameter_numbers
 from burn_import.codegen.torch.registry import form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import ATOM, Expression
@@ -23,7 +23,7 @@ def _as_arguments(shape: Expression) -> Expression:
 
 @form(ops.reshape)
 def reshape(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     x, shape = r.tensor(arguments["x"]), arguments["shape"]
     numbers = r.known(shape)
     if arguments["keep_zeros"] and (numbers is None or 0 in numbers):
@@ -33,10 +33,10 @@ def reshape(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.expand)
 def expand(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     x, shape = r.tensor(arguments["x"]), arguments["shape"]
     extents, target = r.shape(arguments["x"]), r.known(shape)
-    if holds_given(target):
+    if has_parameter_numbers(target):
         return r.call("_expand", [x, r.integers(shape)])
     if target is not None and extents is not None and len(target) >= len(extents):
         sizes: list[Any] = [-1] * len(target)
@@ -59,7 +59,7 @@ def _reaches(extent: Any, target: Any) -> bool:
 
 @form(ops.permute)
 def permute(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     axes, rank = arguments["axes"], r.rank(arguments["x"])
     if axes is None and rank is None:
         return r.call("_reversed_axes", [r.tensor(arguments["x"])])
@@ -77,7 +77,7 @@ def transpose(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.flatten)
 def flatten(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = [r.integer(arguments["start"]), r.integer(arguments["end"])]
     while args and args[-1].text == ("0", "-1")[len(args) - 1]:
         args.pop()
@@ -86,7 +86,7 @@ def flatten(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.squeeze)
 def squeeze(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     axis = r.known(arguments["axis"])
     if isinstance(axis, list | tuple) and len(axis) == 1:
         axis = axis[0]
@@ -103,7 +103,7 @@ def _tuple(value: Any) -> Any:
 
 @form(ops.unsqueeze)
 def unsqueeze(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     axes = r.known(arguments["axis"])
     x = r.tensor(arguments["x"])
     if axes is None:
@@ -125,7 +125,7 @@ def unsqueeze(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.concat, ops.stack)
 def concat(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     head = "torch.cat" if call.primitive.name == "concat" else "torch.stack"
     axis = arguments["axis"]
     keywords = {"dim": unless(axis, 0)}
@@ -137,36 +137,28 @@ def _tensors(r: TorchRenderer, xs: Any) -> Expression:
     return r.data(xs)
 
 
-@form(ops.split)
+@form(ops.split, ops.chunk)
 def split(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
-    axis = arguments["axis"]
-    keywords = {"dim": unless(axis, 0)}
-    return r.method_call(
-        r.tensor(arguments["x"]), "split", [r.integers(arguments["sizes"])], keywords
-    )
-
-
-@form(ops.chunk)
-def chunk(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
-    axis = arguments["axis"]
-    keywords = {"dim": unless(axis, 0)}
-    return r.method_call(
-        r.tensor(arguments["x"]), "chunk", [r.integer(arguments["count"])], keywords
-    )
+    arguments = r.named_arguments(call)
+    if call.primitive is ops.chunk:
+        parts = r.integer(arguments["count"])
+    else:
+        parts = r.integers(arguments["sizes"])
+    keywords = {"dim": unless(arguments["axis"], 0)}
+    name = call.primitive.name
+    return r.method_call(r.tensor(arguments["x"]), name, [parts], keywords)
 
 
 @form(ops.tile)
 def tile(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = [_as_arguments(r.integers(arguments["repeats"]))]
     return r.method_call(r.tensor(arguments["x"]), "tile", args)
 
 
 @form(ops.flip)
 def flip(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     axis = arguments["axis"]
     if axis is None:
         rank = r.rank(arguments["x"])
@@ -179,7 +171,7 @@ def flip(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.roll)
 def roll(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     shifts, axes = (
         r.integer(v) if isinstance(v, int | Poly) else r.integers(v)
         for v in (arguments["shifts"], arguments["axes"])
@@ -189,7 +181,7 @@ def roll(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.pad)
 def pad(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     x = r.tensor(arguments["x"])
     rank, axes, pads = (
         r.rank(arguments["x"]),
@@ -244,7 +236,7 @@ def _widths(r: TorchRenderer, rank: int, pads: list[Any], axes: Any) -> list[Any
 
 @form(ops.depth_to_space, ops.space_to_depth)
 def depth_to_space(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     x, size = r.tensor(arguments["x"]), r.static(arguments["blocksize"])
     deep = call.primitive.name == "depth_to_space"
     if arguments["mode"] == "CRD":

@@ -14,7 +14,7 @@ from burn_import.tracing.trace import Apply
 
 @form(ops.stft)
 def stft(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     window = arguments["window"]
     keywords: dict[str, Any] = {
         "window": None if window is None else r.tensor(window),
@@ -31,7 +31,7 @@ def stft(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.dft)
 def dft(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords: dict[str, Any] = {
         "length": (
             None if arguments["length"] is None else r.integer(arguments["length"])
@@ -53,7 +53,7 @@ RECURRENT = frozenset(
 @form(ops.lstm, ops.gru, ops.rnn)
 def recurrent(r: TorchRenderer, call: Apply) -> Expression:
     """Return a helper in ONNX's layout, for operators without a PyTorch layer."""
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords: dict[str, Any] = {
         name: None if arguments.get(name) is None else r.tensor(arguments[name])
         for name in ("b", "h0", "c0", "seq_lens", "peephole")

@@ -13,7 +13,7 @@ from burn_import.tracing.trace import Apply
 @form(ops.topk)
 def topk(r: TorchRenderer, call: Apply) -> Expression:
     """Return a helper that picks the first of ties; PyTorch leaves it undefined."""
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords = {
         "dim": unless(arguments["axis"], -1),
         "largest": unless(arguments["largest"], True),
@@ -26,7 +26,7 @@ def topk(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.argsort, ops.sort)
 def argsort(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords = {
         "dim": literal(arguments["axis"]),
         "descending": flag(arguments["descending"]),
@@ -43,7 +43,7 @@ def argsort(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.unique)
 def unique(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     if arguments["axis"] is not None:
         raise refusal(call, "expected unique elements, got rows along an axis")
     keywords = {"sorted": unless(arguments["sorted"], True)}
@@ -52,7 +52,7 @@ def unique(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.non_max_suppression)
 def non_max_suppression(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     args = [r.tensor(arguments["boxes"]), r.tensor(arguments["scores"])]
     args.append(r.integer(arguments["max_output_boxes"]))
     args.append(r.number_or_tensor(arguments["iou_threshold"]))
@@ -64,7 +64,7 @@ def non_max_suppression(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.reverse_sequence)
 def reverse_sequence(r: TorchRenderer, call: Apply) -> Expression:
-    arguments = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords = {
         "batch_dim": unless(arguments["batch_axis"], 1),
         "time_dim": unless(arguments["time_axis"], 0),

@@ -60,6 +60,13 @@ def check_sizes(
                 )
 
 
+def _scale_factors(
+    output_size: Sizes, only: float | None, *by_axis: float | None
+) -> Sequence[float | None]:
+    """Return the factors of the spatial axes; those of images are the last ones."""
+    return [only] if len(output_size) == 1 else by_axis[-len(output_size) :]
+
+
 def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:
     """Return the rules of nearest interpolation: scales as a list, and one by one."""
 
@@ -80,8 +87,7 @@ def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:
         scales_h: float | None = None,
         scales_w: float | None = None,
     ) -> Value:
-        by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
-        factors = [scales] if len(output_size) == 1 else by_axis
+        factors = _scale_factors(output_size, scales, scales_d, scales_h, scales_w)
         return resize_to(g, self, output_size, factors, "nearest", options)
 
     return vector, plain
@@ -115,8 +121,7 @@ def interpolated(mode: str, **options: Any) -> tuple[Rule, Rule]:
         scales_h: float | None = None,
         scales_w: float | None = None,
     ) -> Value:
-        by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
-        factors = [scales] if len(output_size) == 1 else by_axis
+        factors = _scale_factors(output_size, scales, scales_d, scales_h, scales_w)
         chosen = all_options(align_corners)
         return resize_to(g, self, output_size, factors, mode, chosen)
 
