@@ -247,7 +247,7 @@ def _covering(mask: Any, columns: int) -> Any:
     return pad(mask, (0, missing), hidden, (-1,))
 
 
-@primitive(**NORMALIZATION, bound=bounds.up_to_one)
+@primitive(**NORMALIZATION | {"bound": bounds.up_to_one})
 def masked_softmax(x: Array) -> Array:
     """Return the softmax over the last axis, with 0 in rows of minus infinity."""
     if not x.size:

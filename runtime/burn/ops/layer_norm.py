@@ -19,7 +19,7 @@ from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
 from burn.primitive import primitive
 
 
-@primitive(**NORMALIZATION, bound=bounds.normalized)
+@primitive(**NORMALIZATION | {"bound": bounds.normalized})
 def layer_norm(
     x: Array,
     weight: Array | None = None,

@@ -24,7 +24,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive(**NORMALIZATION, bound=bounds.shifted)
+@primitive(**NORMALIZATION | {"bound": bounds.shifted})
 def batch_norm(
     x: Array,
     mean: Array,
@@ -187,7 +187,7 @@ def _(
     return joint[0], joint[1], None, None, joint[2]
 
 
-@primitive(**NORMALIZATION, bound=bounds.normalized)
+@primitive(**NORMALIZATION | {"bound": bounds.normalized})
 def group_norm(
     x: Array,
     weight: Array | None = None,

@@ -378,10 +378,11 @@ def second_gradients(kind: Kind, grads: Any, args: Any, options: Any) -> Any:
 def declare_gradients(layer: Any, gradient: Any, kind: Kind) -> None:
     """Declare the rules of a recurrent layer and of its gradient, both primitives."""
 
-    @layer.vjp_of_parts
     def first(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
         return gradients_at_once(gradient, kind, (grad, out), args, options)
 
-    @gradient.vjp
     def second(grads: Any, out: Any, *args: Any, **options: Any) -> Any:
         return second_gradients(kind, grads, args, options)
+
+    layer.vjp_of_parts(first)
+    gradient.vjp(second)

@@ -14,7 +14,7 @@ from burn.ops.support import Array, Axes, accumulate, axes_of
 from burn.primitive import primitive
 
 
-@primitive(**NORMALIZATION, bound=bounds.up_to_one)
+@primitive(**NORMALIZATION | {"bound": bounds.up_to_one})
 def softmax(x: Array, *, axis: Axes = -1) -> Array:
     """Return ``exp(x)`` divided by its sum over ``axis``: an integer or a tuple.
 
