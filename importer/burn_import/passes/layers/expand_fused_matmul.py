@@ -14,7 +14,7 @@ from burn_ir.ops.microsoft.fused import FusedMatMul
 from burn_ir.ops.shape import Transpose
 
 
-def products(graph: Graph) -> Graph:
+def expand_fused_matmul(graph: Graph) -> Graph:
     """Return ``graph`` with ``MatMul`` for ``FusedMatMul``, for later passes.
 
     Nodes that transpose batch axes or have operands of unknown rank stay.
