@@ -113,8 +113,10 @@ def _is_scaling(
         return False
     if shape in ((), (1,)):
         return True
-    given = step.static.get("axis", 1) % len(graph.known(step.args[0])[0] or (1,))
-    return axis is not None and given == axis and len(shape) == 1
+    channel_axis = step.static.get("axis", 1) % len(
+        graph.known(step.args[0])[0] or (1,)
+    )
+    return axis is not None and channel_axis == axis and len(shape) == 1
 
 
 def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
