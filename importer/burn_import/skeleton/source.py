@@ -24,9 +24,9 @@ from burn_import.frontends.state_dicts.key_tree import Node, Stored, tree_of
 from burn_import.frontends.state_dicts.layer_inference import (
     COUNTER,
     Flow,
+    find_conv1d_names,
     find_layer,
     read_tables,
-    turned_names,
 )
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.trainable import is_buffer_name
@@ -137,7 +137,7 @@ class _Writer:
     def root(self, node: Node) -> None:
         """Write all classes, the top class first."""
         self.names = Namespace({self.top, *FORBIDDEN})
-        self.flow.turned = turned_names(node)
+        self.flow.conv1d_names = find_conv1d_names(node)
         self.flow.tables = read_tables(node)
         if not node.listed:
             self.texts.insert(0, self.text(self.top, self.fields(node), node))

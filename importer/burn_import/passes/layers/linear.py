@@ -88,8 +88,8 @@ class _Rewriter:
             return node
         if self.is_kept(node.inputs[1]):
             return self.with_conv1d(node, [node.inputs[0], node.inputs[1]])
-        turned = self.derive(node.inputs[1], 1.0, transpose=True)
-        return replace(node, op=Linear(), inputs=(node.inputs[0], turned))
+        transposed = self.derive(node.inputs[1], 1.0, transpose=True)
+        return replace(node, op=Linear(), inputs=(node.inputs[0], transposed))
 
     def gemm(self, node: Node) -> Node:
         attrs = node.op.attrs()

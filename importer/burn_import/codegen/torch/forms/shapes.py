@@ -254,7 +254,7 @@ def split_heads(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.merge_heads)
 def merge_heads(r: TorchRenderer, call: Apply) -> Expression:
-    turned = r.method_call(
+    transposed = r.method_call(
         r.tensor(call.args[0]), "transpose", [r.static(1), r.static(2)]
     )
-    return r.method_call(turned, "flatten", [r.static(2)])
+    return r.method_call(transposed, "flatten", [r.static(2)])

@@ -104,7 +104,7 @@ def model(
     mask = masks(w, attention_mask, places, seen)
     x = w.embedding("embed_tokens", input_ids)
     x = w.op("Mul", x, w.shape("embed_tokens.weight")[1] ** 0.5)
-    turns = angles_of(w, config, family, places, size)
+    tables = angles_of(w, config, family, places, size)
     scale, bound = None, 0.0
     if family != "Gemma":
         scalar = config.positive("query_pre_attn_scalar", 256)
@@ -112,8 +112,8 @@ def model(
     if family == "Gemma2":
         bound = cap(config, "attn", 50.0)
     for number, window in enumerate(seen):
-        turn = turns[bool(window)]
-        options = Attending(size, mask[window], turn, scale, bound)
+        table = tables[bool(window)]
+        options = Attending(size, mask[window], table, scale, bound)
         with w.module(f"layers.{number}", f"{family}DecoderLayer"):
             x = layer(w, config, family, x, options, norm)
     return norm("norm", x)
@@ -132,15 +132,15 @@ def angles_of(
     """Return the cosines and sines of layers with full and with windowed attention."""
     with w.module("rotary_emb", f"{family}RotaryEmbedding"):
         usual = 1e6 if family == "Gemma3" else 1e4
-        turn = angles(w, places, config, size, usual, "full_attention")
+        table = angles(w, places, config, size, usual, "full_attention")
     if family != "Gemma3":
-        return turn, turn
+        return table, table
     with w.module("rotary_emb_local", f"{family}RotaryEmbedding"):
         if has_layer_types(config):
-            return turn, angles(w, places, config, size, 1e4, "sliding_attention")
+            return table, angles(w, places, config, size, 1e4, "sliding_attention")
         theta = config.get("rope_local_base_freq", 1e4)
         local = Config({"rope_theta": theta})
-        return turn, angles(w, places, local, size)
+        return table, angles(w, places, local, size)
 
 
 def layer(

@@ -67,10 +67,10 @@ def model(
     mask = masks(w, attention_mask, places, seen)
     x = w.embedding("embed_tokens", input_ids)
     with w.module("rotary_emb", f"{family}RotaryEmbedding"):
-        turn = angles(w, places, config, size)
+        table = angles(w, places, config, size)
     act = config.get("hidden_act", "silu")
     for number, window in enumerate(seen):
-        options = Attending(size, mask[window], turn)
+        options = Attending(size, mask[window], table)
         with w.module(f"layers.{number}", f"{family}DecoderLayer"):
             y = norm("input_layernorm", x)
             with w.module("self_attn", f"{family}Attention"):

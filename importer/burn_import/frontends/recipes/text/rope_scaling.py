@@ -22,9 +22,9 @@ def yarn(inverse: Array, base: float, scaling: Config, trained: int) -> Array:
     """Return frequencies, scaled if they turn less than once in ``trained`` tokens."""
     pairs = len(inverse)
 
-    def pair_of(turns: float) -> float:
+    def pair_of(rotations: float) -> float:
         """Return the index of the pair with so many rotations in training."""
-        return pairs * log(trained / (turns * 2 * pi)) / log(base)
+        return pairs * log(trained / (rotations * 2 * pi)) / log(base)
 
     low, high = (
         pair_of(scaling.positive(key, usual))

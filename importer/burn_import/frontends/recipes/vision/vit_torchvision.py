@@ -78,8 +78,8 @@ def block(w: RecipeWriter, x: str, heads: int) -> str:
 
 def attention(w: RecipeWriter, x: str, heads: int) -> str:
     """Apply self-attention with a packed projection of q, k and v."""
-    turned = w.op("Transpose", w.weight("in_proj_weight"), perm=(1, 0))
-    x = w.add(w.op("MatMul", x, turned), w.weight("in_proj_bias"))
+    transposed = w.op("Transpose", w.weight("in_proj_weight"), perm=(1, 0))
+    x = w.add(w.op("MatMul", x, transposed), w.weight("in_proj_bias"))
     parts = w.many("Split", 3, x, axis=-1, num_outputs=3)
     query, key, value = (
         w.heads(part, heads, name)
