@@ -111,7 +111,7 @@ class _Recovery:
         self.forks = forks
         self.around = around
         #: Layers that may run outside of their module, by the node that runs them.
-        self.apart = [
+        self.separate_layers = [
             (id(node), path, layer)
             for node in graph.nodes
             if id(node) in node_paths.moved
@@ -213,14 +213,14 @@ class _Recovery:
             own = set(map(id, group.nodes))
             chains = (chain for chain in self.sequences[key] if id(chain[0]) in own)
             return [Group(key, chain) for chain in chains]
-        for calls, apart in self.invocations.possible(group):
+        for calls, separate_layers in self.invocations.possible(group):
             if self._have_equal_code(calls, modules):
-                return [*calls, *apart]
+                return [*calls, *separate_layers]
             graphs = with_common_sizes(self.graph, [call.nodes for call in calls])
             for call, graph in zip(calls, graphs or (), strict=False):
                 call.graph = graph
             if graphs and self._have_equal_code(calls, modules):
-                return [*calls, *apart]
+                return [*calls, *separate_layers]
         self.open_targets |= self.invocations.open_targets(group)
         return [group]
 
@@ -290,7 +290,7 @@ class _Recovery:
         """Return the layers of this module that run outside of it."""
         layers = {}
         key = group.key or ()
-        for number, path, layer in self.apart:
+        for number, path, layer in self.separate_layers:
             inner = {path[:length] for length in range(len(key) + 1, len(path))}
             is_ours = path[: len(key)] == key and not inner & modules
             if is_ours and self.scopes[number][: len(key)] != key:

@@ -148,8 +148,8 @@ class RNNCell(Cell, Op, onnx="RNNCell", versions=(1,), domain="burn"):
 
     def options(self, biased: bool) -> dict[str, Any]:
         shown = super().options(biased)
-        usual = self.nonlinearity == "tanh"
-        return shown if usual else {**shown, "nonlinearity": self.nonlinearity}
+        is_tanh = self.nonlinearity == "tanh"
+        return shown if is_tanh else {**shown, "nonlinearity": self.nonlinearity}
 
 
 def _state(state: Value, x: Value, weights: tuple[Value, ...]) -> Value:

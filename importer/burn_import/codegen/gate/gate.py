@@ -197,8 +197,8 @@ class _Gate:
                     self.placed.add(id(node))
 
     def on_module(self, node: ast.Module) -> str:
-        strange = [s for s in node.body if not isinstance(s, TOP)]
-        return f"with a {type(strange[0]).__name__}" if strange else ""
+        refused = [s for s in node.body if not isinstance(s, TOP)]
+        return f"with a {type(refused[0]).__name__}" if refused else ""
 
     def on_classdef(self, node: ast.ClassDef) -> str:
         if node.keywords or node.decorator_list:

@@ -327,14 +327,14 @@ class Comparison:
         if any(call.primitive is not primitive for call in calls):
             raise DifferError
         names = dict.fromkeys(name for call in calls for name in call.static)
-        usual = {p.name: p.default for p in parameters(primitive)}
+        defaults = {p.name: p.default for p in parameters(primitive)}
         length = max(len(call.args) for call in calls)
         args = [pad_arguments(primitive, call.args, length) for call in calls]
         for position, values in enumerate(zip(*args, strict=True)):
             self.operand(values, (number, position))
         self.union.implied.update(implied_extent(number, calls))
         for name in names:
-            options = [call.static.get(name, usual.get(name)) for call in calls]
+            options = [call.static.get(name, defaults.get(name)) for call in calls]
             self.operand(options, (number, name))
 
     def plain(self, values: Sequence[Any], operand_path: Place) -> None:

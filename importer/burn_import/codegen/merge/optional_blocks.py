@@ -123,8 +123,8 @@ def is_single(statements: Sequence[Statement]) -> bool:
 def block_name(statements: Sequence[Statement]) -> str:
     """Return the name of the constructor argument for a block."""
     names = [s.primitive.name for s in statements if isinstance(s, Apply)]
-    telling = [name for name in names if name not in LAYOUTS]
-    name = (telling or names or ["block"])[-1]
+    informative = [name for name in names if name not in LAYOUTS]
+    name = (informative or names or ["block"])[-1]
     return NAMES.get(name, name)
 
 

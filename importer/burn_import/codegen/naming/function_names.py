@@ -159,10 +159,10 @@ class Nouns:
     def within(self, part: ModuleNode, parameters: Sequence[str]) -> dict[str, str]:
         """Return the nouns in a merged class whose parameters have these nouns."""
         part_nouns = self.inside(part)
-        strange = {part_nouns[n] for n in part.inputs if n in part_nouns} - set(
+        foreign = {part_nouns[n] for n in part.inputs if n in part_nouns} - set(
             parameters
         )
-        return {name: noun for name, noun in part_nouns.items() if noun not in strange}
+        return {name: noun for name, noun in part_nouns.items() if noun not in foreign}
 
     def _agreed_nouns(self, part: ModuleNode) -> dict[str, str]:
         columns = zip(*map(_slots, self.instances[id(part)]), strict=True)

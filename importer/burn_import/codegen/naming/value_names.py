@@ -68,7 +68,7 @@ class _Finder:
         self.reader_nouns: dict[str, str] = {}
         self.written: dict[str, str] = {}
         self.readers: dict[str, int] = {}
-        self.asking: dict[str, int] = {}
+        self.naming_reads: dict[str, int] = {}
         for node in self.nodes:
             for name in node.inputs if node.op.onnx not in MEASURES else ():
                 if name is not None:
@@ -280,7 +280,7 @@ class _Finder:
         name = node.inputs[position] if position < len(node.inputs) else None
         if name is None or not noun:
             return
-        self.asking[name] = self.asking.get(name, 0) + 1
+        self.naming_reads[name] = self.naming_reads.get(name, 0) + 1
         if self.reader_nouns.setdefault(name, noun) != noun:
             self.reader_nouns[name] = ""
 
@@ -290,7 +290,7 @@ class _Finder:
             return ""
         reader_nouns = self.reader_nouns.get(name, "")
         if reader_nouns and reader_nouns not in LASTING:
-            agreed = self.asking.get(name, 0) >= self.readers.get(name, 0)
+            agreed = self.naming_reads.get(name, 0) >= self.readers.get(name, 0)
             reader_nouns = reader_nouns if agreed else ""
         own = self.from_producer.get(name, "")
         if own == "positions" and self.is_integer(name):

@@ -29,7 +29,7 @@ class LineWriter(Protocol):
     preferred: dict[Symbol, str]
     plain: set[str]
     uses: Uses
-    trial: set[Symbol]
+    named_in_long_lines: set[Symbol]
     deferred: dict[Symbol, tuple[Statement, Expression]]
 
     def line(self, text: str, indent: int, comment: str = "") -> None:

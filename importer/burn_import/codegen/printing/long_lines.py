@@ -54,7 +54,7 @@ def in_one_line(
     room = WIDTH - 4 * indent - len(start)
     if len(expression.text) <= room:
         return expression
-    tried = [symbol for symbol in symbols if symbol in writer.trial]
+    tried = [symbol for symbol in symbols if symbol in writer.named_in_long_lines]
     if any([_is_shortened(writer, symbol, indent) for symbol in tried]):
         expression = writer.render.statement(statement)
     if tried and len(expression.text) > room:
@@ -74,7 +74,7 @@ def _name_operands(
 ) -> Expression:
     """Return the expression of ``statement`` after deferred operands got names."""
     for symbol in symbols:
-        writer.trial.discard(symbol)
+        writer.named_in_long_lines.discard(symbol)
         writer.give_name(*writer.deferred[symbol], indent)
     return writer.render.statement(statement)
 

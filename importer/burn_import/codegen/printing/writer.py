@@ -87,9 +87,11 @@ class FunctionWriter:
         self.render = renderer(self.extents, attribute, access)
         self.render.conditions = conditions(trace.body, self.remaining)
         #: Arguments of layers in other modules, whose access paths are long.
-        self.far = set(symbols_in(list(map(_far_args, trace.body.statements))))
+        self.far_arguments = set(
+            symbols_in(list(map(_far_args, trace.body.statements)))
+        )
         #: Deferred values that get a name if the line of their reader is too long.
-        self.trial: set[Symbol] = set()
+        self.named_in_long_lines: set[Symbol] = set()
         self.deferred: dict[Symbol, tuple[Statement, Expression]] = {}
         self.begin()
         for symbol, name in zip(trace.parameters, parameters, strict=True):
@@ -249,10 +251,10 @@ class FunctionWriter:
         if expression.text == "[]":
             return True
         length = len(expression.text)
-        whole = expression.precedence > 1 and target not in self.far
+        whole = expression.precedence > 1 and target not in self.far_arguments
         fits = once and whole and target not in self.extents.reads
         if fits and INLINE_WIDTH < length <= TRIAL_WIDTH:
-            self.trial.add(target)
+            self.named_in_long_lines.add(target)
         return fits and length <= TRIAL_WIDTH
 
     def ends_with(self, target: Symbol) -> bool:

@@ -39,6 +39,6 @@ def same_default(declared: Sequence[Parameter], name: str, value: Any) -> bool:
     """Return whether ``value`` is the default of the parameter ``name``."""
     for parameter in declared:
         if parameter.name == name and parameter.default is not Parameter.empty:
-            usual = parameter.default
-            return type(usual) is type(value) and bool(usual == value)
+            default_value = parameter.default
+            return type(default_value) is type(value) and bool(default_value == value)
     return False

@@ -54,10 +54,10 @@ class Modules:
                 self.count += 1
         self.parameters = set(_listed_names(tensors, code, "parameters"))
         self.buffers = set(_listed_names(tensors, code, "buffers"))
-        self.found = tensors
-        self.alike = _ModuleGroups(tensors)
+        self.tensors = tensors
+        self.groups = _ModuleGroups(tensors)
         self.stored_refs: dict[tuple[Any, ...], TensorRef] = {}
-        self.changed: Attributes = {}
+        self.assigned: Attributes = {}
         self.containers: dict[int, PyValue] = {}
         #: The tensors of the model's state, by name in the graph.
         self.states: dict[str, TensorRef] = {}
@@ -71,15 +71,15 @@ class Modules:
         """Return an attribute of a module, ``NotImplemented`` if there is none."""
         key = (id(module.instance), name)
         value = self._current(module, name)
-        is_first = key not in self.changed and key not in self.read
+        is_first = key not in self.assigned and key not in self.read
         if is_first and (is_plain(value) or isinstance(value, list | tuple | dict)):
             self.read[key] = value, list(self.operators.leaves(value))
         return value
 
     def _current(self, module: Module, name: str) -> PyValue:
         key = (id(module.instance), name)
-        if key in self.changed:
-            return self.changed[key]
+        if key in self.assigned:
+            return self.assigned[key]
         state = module.instance.state
         if not isinstance(state, dict) or name not in state:
             return NotImplemented
@@ -99,7 +99,7 @@ class Modules:
         number = name.removeprefix("forward")
         if not number.isdecimal() or len(number) > _DIGITS:
             return Method(module, name)
-        path = self.alike.other(".".join(module.path), int(number))
+        path = self.groups.other(".".join(module.path), int(number))
         return Method(replace(module, path=path) if path else module, name)
 
     def set(self, module: Module, name: str, obj: PyValue) -> None:
@@ -111,7 +111,7 @@ class Modules:
         for key, tensor in self.states.items():
             if tensor is before and isinstance(obj, TensorRef):
                 self.states[key] = obj
-        self.changed[id(module.instance), name] = obj
+        self.assigned[id(module.instance), name] = obj
 
     def obj(
         self, value: Value, path: tuple[str, ...], name: str, depth: int = 0
@@ -165,7 +165,7 @@ class Modules:
         Further names of shared tensors are stored too, since a ``state_dict`` has all
         names.
         """
-        for name, tensor in self.found:
+        for name, tensor in self.tensors:
             if name not in self.parameters | self.buffers:
                 continue
             if not isinstance(tensor, Tensor) or not _is_storable(tensor):
@@ -187,7 +187,7 @@ class Modules:
         Those that are tensors are states instead.
         """
         after = {
-            key: self.changed.get(key, value) for key, (value, _) in self.read.items()
+            key: self.assigned.get(key, value) for key, (value, _) in self.read.items()
         }
         return {
             key: value

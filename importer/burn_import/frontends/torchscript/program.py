@@ -124,7 +124,7 @@ class Program:
         """
         with counting_unnamed():
             machine = Statements(self.archive, self.code, varying)
-            machine.modules.changed.update(attributes or {})
+            machine.modules.assigned.update(attributes or {})
             machine.writer.nodes.restores_dropout = self.restores_dropout
             machine.writer.budget = Budget(
                 self.archive.words, machine.modules.count, self.pool

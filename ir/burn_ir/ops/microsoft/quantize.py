@@ -29,10 +29,10 @@ def expect_octets(*operands: Type | None) -> None:
     Raises:
         InvalidOperand: they are not.
     """
-    there = [t for t in operands if t is not None]
-    for operand in there:
+    present = [t for t in operands if t is not None]
+    for operand in present:
         expect_dtype(operand, OCTETS, "8 bits")
-        expect_dtype(operand, (there[0].dtype,), "one dtype")
+        expect_dtype(operand, (present[0].dtype,), "one dtype")
 
 
 def expect_single(*operands: Type | None) -> None:

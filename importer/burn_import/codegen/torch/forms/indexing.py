@@ -22,8 +22,8 @@ def getitem(r: TorchRenderer, call: Apply) -> Expression:
     integers = [n for n, p in enumerate(parts) if isinstance(p, int)]
     if tensors and integers and not isinstance(key, int):
         # NumPy counts an integer among the index arrays, PyTorch does not.
-        apart = sorted(tensors + integers)
-        if apart != list(range(apart[0], apart[-1] + 1)):
+        positions = sorted(tensors + integers)
+        if positions != list(range(positions[0], positions[-1] + 1)):
             raise refusal(call, "expected indices side by side, got a slice between")
     if not any(backwards):
         return r.index(call)

@@ -93,8 +93,8 @@ def element(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.has_element)
 def has_element(r: TorchRenderer, call: Apply) -> Expression:
     value = r.data(call.args[0])
-    there = Expression(f"{value.inside(7)} is not None", 6, value.symbols)
-    return r.call("torch.tensor", [there])
+    is_present = Expression(f"{value.inside(7)} is not None", 6, value.symbols)
+    return r.call("torch.tensor", [is_present])
 
 
 @form(ops.fill_rows)

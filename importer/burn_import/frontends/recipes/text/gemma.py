@@ -81,15 +81,15 @@ def gemma(w: RecipeWriter, config: Config) -> RawModel:
     if not headed:
         return w.model(last_hidden_state=x)
     logits = next_token(w, config, x, table)
-    usual = 30.0 if family == "Gemma2" else 0.0
-    return w.model(logits=soft_cap(w, logits, cap(config, "final", usual)))
+    default = 30.0 if family == "Gemma2" else 0.0
+    return w.model(logits=soft_cap(w, logits, cap(config, "final", default)))
 
 
-def cap(config: Config, which: str, usual: float) -> float:
+def cap(config: Config, which: str, default: float) -> float:
     """Return the soft cap of scores; 0 without one (null in the configuration)."""
     key = f"{which}_logit_softcapping"
     absent = config.value(key) is None and key in config.values
-    return config.get(key, usual) if usual and not absent else 0.0
+    return config.get(key, default) if default and not absent else 0.0
 
 
 def model(
@@ -131,8 +131,8 @@ def angles_of(
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     """Return the cosines and sines of layers with full and with windowed attention."""
     with w.module("rotary_emb", f"{family}RotaryEmbedding"):
-        usual = 1e6 if family == "Gemma3" else 1e4
-        table = angles(w, places, config, size, usual, "full_attention")
+        default = 1e6 if family == "Gemma3" else 1e4
+        table = angles(w, places, config, size, default, "full_attention")
     if family != "Gemma3":
         return table, table
     with w.module("rotary_emb_local", f"{family}RotaryEmbedding"):

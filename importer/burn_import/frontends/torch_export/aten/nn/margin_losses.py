@@ -63,8 +63,10 @@ def multilabel_margin_loss(
     none = g.op("Mul", valid, 0)
     own = g.op("ScatterElements", none, index, valid, axis=1, reduction="max")
     right = g.op("Unsqueeze", g.op("GatherElements", x, index, axis=1), [2])
-    apart = g.op("Sub", g.op("Add", g.op("Unsqueeze", x, [1]), 1), right)
-    near = g.op("Mul", g.op("Max", apart, g.cast(0)), g.op("Unsqueeze", valid, [2]))
+    difference = g.op("Sub", g.op("Add", g.op("Unsqueeze", x, [1]), 1), right)
+    near = g.op(
+        "Mul", g.op("Max", difference, g.cast(0)), g.op("Unsqueeze", valid, [2])
+    )
     others = g.op("Unsqueeze", g.op("Sub", g.cast(1), own), [1])
     total = g.op("ReduceSum", g.op("Mul", near, others), [1], keepdims=0)
     return _reduced_means(g, total, reduction, is_one_row=self.rank < _ROWS)
