@@ -37,5 +37,5 @@ def weights_of_biases(graph: Graph) -> dict[str, Path]:
         if is_bias and key not in constants:
             paths.setdefault(weight, set()).add(clean(key.split(".")))
     single = {weight: own.pop() for weight, own in paths.items() if len(own) == 1}
-    owners = list(single.values())
-    return {weight: path for weight, path in single.items() if owners.count(path) == 1}
+    taken = list(single.values())
+    return {weight: path for weight, path in single.items() if taken.count(path) == 1}

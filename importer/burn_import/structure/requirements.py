@@ -21,10 +21,10 @@ def extra_notes(graph: Graph) -> tuple[str, ...]:
     )
 
 
-def dropout_notes(graph: Graph, notes: Collection[str]) -> tuple[str, ...]:
+def dropout_notes(graph: Graph, given: Collection[str]) -> tuple[str, ...]:
     """Return notes on dropout that was to be restored and is not in the module.
 
-    ``notes`` are the notes of the file's reader.
+    ``given`` are the notes of the file's reader.
     """
     ratios = sorted(map(shortest, graph.constants.left_out_dropout))
     if ratios:
@@ -34,7 +34,7 @@ def dropout_notes(graph: Graph, notes: Collection[str]) -> tuple[str, ...]:
             "not have it.",
         )
     is_restored = any(isinstance(node.op, TrackedDropout) for node in _nodes(graph))
-    if is_restored or any(note.startswith("Dropout ") for note in notes):
+    if is_restored or any(note.startswith("Dropout ") for note in given):
         return ()
     return ("The file records no dropout to restore.",)
 
