@@ -122,7 +122,7 @@ class _Stretch:
     stop: int = 0
     #: Inputs of the first block, by the result of it that the second block reads
     #: instead.
-    given: dict[str, str] = field(default_factory=dict)
+    substitution: dict[str, str] = field(default_factory=dict)
 
     def do_correspond(self, position: int, one: str, other: str) -> bool:
         """Return whether two operands of a node and its counterpart correspond."""
@@ -133,7 +133,7 @@ class _Stretch:
             return True
         first = here < self.start <= there < self.start + self.distance
         inside = position < self.start + self.distance
-        return first and inside and self.given.setdefault(one, other) == other
+        return first and inside and self.substitution.setdefault(one, other) == other
 
 
 class _Repeats:

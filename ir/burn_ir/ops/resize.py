@@ -143,13 +143,13 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         if self.mode != "cubic":
             unused.add("cubic_coeff_a")
         attrs = {n: v for n, v in self.attrs().items() if n not in unused}
-        given = {n: v for n, v in attrs.items() if v != getattr(default, n)}
+        options = {n: v for n, v in attrs.items() if v != getattr(default, n)}
         flags = ("antialias", "exclude_outside")
-        order = ("axes", "mode", "coordinate_transformation_mode", *given)
+        order = ("axes", "mode", "coordinate_transformation_mode", *options)
         return {
-            n: bool(given[n]) if n in flags else given[n]
+            n: bool(options[n]) if n in flags else options[n]
             for n in dict.fromkeys(order)
-            if n in given
+            if n in options
         }
 
 

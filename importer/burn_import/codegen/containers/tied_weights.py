@@ -99,8 +99,8 @@ def _first_names(graph: Graph) -> dict[str, str]:
     for name in constants.trained:
         if name in constants and constants[name].size:
             groups.setdefault(memory_of(constants[name]), []).append(name)
-    several = [names for names in groups.values() if len(names) > 1]
-    return {name: names[0] for names in several for name in names}
+    tied = [names for names in groups.values() if len(names) > 1]
+    return {name: names[0] for names in tied for name in names}
 
 
 def _may_be_tied(entry: Entry, graph: Graph) -> bool:

@@ -134,7 +134,7 @@ class _Gate:
         self.rules = rules
         inside = [list(ast.walk(n)) for n in nodes if isinstance(n, ast.FunctionDef)]
         binders = (node for node in nodes if isinstance(node, _BINDERS))
-        self.bound_names = rules.given.union(copied, *map(_bound_names, binders))
+        self.bound_names = rules.readable.union(copied, *map(_bound_names, binders))
         self.bound_names |= set(_functions(nodes[:1], inside))
         self.imported = {n.asname or n.name for n in nodes if isinstance(n, ast.alias)}
         #: Strings, names, targets and unpacked lists in allowed positions, by identity.
@@ -181,8 +181,8 @@ class _Gate:
         if text in self.rules.strings:
             self.strings(node.args[:1], self.rules.strings[text])
         if text in self.rules.texts:
-            given = [*node.args, *(k.value for k in node.keywords)]
-            self.strings(given, ANY_TEXT)
+            arguments = [*node.args, *(k.value for k in node.keywords)]
+            self.strings(arguments, ANY_TEXT)
         if text == CHECK:
             self.strings([k.value for k in node.keywords], INPUT)
         if text == "Path" and [text_of(arg) for arg in node.args] == ["__file__"]:
@@ -197,8 +197,8 @@ class _Gate:
                     self.placed.add(id(node))
 
     def on_module(self, node: ast.Module) -> str:
-        strange = [s for s in node.body if not isinstance(s, TOP)]
-        return f"with a {type(strange[0]).__name__}" if strange else ""
+        refused = [s for s in node.body if not isinstance(s, TOP)]
+        return f"with a {type(refused[0]).__name__}" if refused else ""
 
     def on_classdef(self, node: ast.ClassDef) -> str:
         if node.keywords or node.decorator_list:

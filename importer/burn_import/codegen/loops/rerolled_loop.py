@@ -199,10 +199,10 @@ class _Rolling:
         loop = self.loop(body, lists)
         later = {symbol for one in rest for symbol in reads(one)}
         later.update(symbols_in(list(self.results)))
-        taken = [one for slot in lists for one in self.item_reads(slot, lists[slot])]
-        taken = [one for one in taken if later.intersection(one.targets)]
-        statements = [*self.statements[: self.run.start], loop, *taken, *rest]
-        return Rolled(statements, self.saving(loop, len(taken)))
+        items = [one for slot in lists for one in self.item_reads(slot, lists[slot])]
+        items = [one for one in items if later.intersection(one.targets)]
+        statements = [*self.statements[: self.run.start], loop, *items, *rest]
+        return Rolled(statements, self.saving(loop, len(items)))
 
     def saving(self, loop: Repetition, reads: int) -> int:
         """Estimate how many words of source the loop saves."""

@@ -180,9 +180,9 @@ def wrap_sentences(notes: Sequence[str]) -> list[str]:
 
 
 def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
-    given = f"{', '.join(inputs)} -> " if inputs else ""
+    head = f"{', '.join(inputs)} -> " if inputs else ""
     for shown in (", ".join(outputs), f"{len(outputs)} outputs"):
-        title = f"{class_name}: {given}{shown}."
+        title = f"{class_name}: {head}{shown}."
         if len(title) <= 85:
             return title
     return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."
@@ -196,8 +196,8 @@ def imports(texts: Sequence[ClassText], *, embeds: bool = False) -> list[str]:
     used = set().union(*(text.modules for text in texts)) | {"burn", "nn"}
     lines = ["import math"] if "math" in used else []
     lines += ["from base64 import b64decode" if embeds else "from pathlib import Path"]
-    several = any(text.result_class for text in texts)
-    lines += ["from typing import NamedTuple", ""] if several else [""]
+    has_result_classes = any(text.result_class for text in texts)
+    lines += ["from typing import NamedTuple", ""] if has_result_classes else [""]
     names = ["Tensor"] if any(text.body for text in texts) else []
     names += sorted(used & {"nn", "ops"})
     lines += ["import burn", f"from burn import {', '.join(names)}", ""]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from burn_ir.graph import Graph, Node
 
 
-def placement(graph: Graph) -> Graph:
+def sink_constants(graph: Graph) -> Graph:
     """Return ``graph`` with constant-only nodes right before their first reader.
 
     Exporters write them in front of everything else, away from the layers whose weights

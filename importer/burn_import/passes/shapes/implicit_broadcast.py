@@ -41,7 +41,7 @@ ELEMENTWISE = frozenset(
 )
 
 
-def expansions(graph: Graph) -> Graph:
+def implicit_broadcast(graph: Graph) -> Graph:
     """Return ``graph`` without ``Expand`` of operands that are broadcast anyway.
 
     An ``Expand`` is redundant if each of its extents is also that of another operand. A
