@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from burn_import.provenance.path_segments import Path
+from burn_import.structure.blocks.branched import BranchedBlocks, block_paths
 from burn_import.structure.blocks.naming import NORMALIZED, LayerNames, numbered
 from burn_import.structure.blocks.repeats import Repeats, layers_last
-from burn_import.structure.blocks.residual import ResidualBlocks, block_paths
 from burn_import.structure.places import Places
 from burn_ir.graph import Graph, Node
 
@@ -27,7 +27,7 @@ def with_blocks(graph: Graph, node_paths: Places) -> Places:
     if not _is_flat(graph, node_paths) or not (is_nameless or names.are_numbered()):
         return node_paths
     run = _Assignment(graph, node_paths, names, is_nameless)
-    run.assign_residual_blocks()
+    run.assign_branched_blocks()
     run.assign_repeats()
     run.assign_convolutions()
     run.name_layers()
@@ -55,9 +55,9 @@ class _Assignment:
         self.result = Places(dict(node_paths.layers), dict(node_paths.scopes))
         self.list_count = 0
 
-    def assign_residual_blocks(self) -> None:
+    def assign_branched_blocks(self) -> None:
         """Assign the nodes of convolutional blocks with branches."""
-        lists = ResidualBlocks(self.graph, self.nodes, self.node_paths).lists()
+        lists = BranchedBlocks(self.graph, self.nodes, self.node_paths).lists()
         blocks = [block for one in lists for block in one]
         for block, scope in zip(blocks, block_paths(lists), strict=True):
             nodes = [self.nodes[position] for position in block.nodes]

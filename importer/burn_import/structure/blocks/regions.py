@@ -7,7 +7,7 @@ the region.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from burn_ir.graph import Graph, Node
@@ -16,6 +16,8 @@ from burn_ir.graph import Graph, Node
 MOST_NODES = 200
 #: The position of the values that no node computes.
 OUTSIDE = -1
+#: The position of the reader of an output of the graph.
+OUTPUT = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -25,11 +27,6 @@ class Region:
     fork: int
     join: int
     members: tuple[int, ...]
-
-    @property
-    def main_branch(self) -> tuple[int, ...]:
-        """The positions without the join, if the other branch is the identity."""
-        return self.members[:-1]
 
 
 class Regions:
@@ -48,7 +45,10 @@ class Regions:
             for name in node.outputs
             if name is not None
         }
+        #: The positions of the nodes that compute a node's operands.
         self.before = [self._operands(node) for node in nodes]
+        #: The positions of the nodes that read a node's results.
+        self.after = self._readers()
         self.dominator = self._dominators()
 
     def __iter__(self) -> Iterator[Region]:
@@ -61,19 +61,49 @@ class Regions:
 
     def is_closed(self, members: Sequence[int]) -> bool:
         """Return whether only the last member's result is read outside."""
-        inside = {id(self.nodes[position]) for position in members}
-        results = (
-            name
-            for position in members[:-1]
-            for name in self.nodes[position].outputs
-            if name is not None
-        )
+        inside = set(members)
+        return all(inside.issuperset(self.after[one]) for one in members[:-1])
+
+    def sole_reader(self, position: int) -> int | None:
+        """Return the only node that reads the results of a node, if there is one."""
+        readers = self.after[position]
+        return readers[0] if len(readers) == 1 and readers[0] < OUTPUT else None
+
+    def runs(self, covered: Collection[int]) -> Iterator[tuple[int, ...]]:
+        """Yield the longest chains of nodes that are not in ``covered``.
+
+        Each node but the last is read by the next one alone, which reads nothing else.
+        """
+        inner = set[int]()
+        for start in range(len(self.nodes)):
+            if start not in inner and self._may_continue(start, covered):
+                run = [start]
+                while True:
+                    reader = self.sole_reader(run[-1])
+                    if reader is None or not self._may_continue(reader, covered):
+                        break
+                    run.append(reader)
+                inner.update(run)
+                yield tuple(run)
+
+    def _may_continue(self, position: int, covered: Collection[int]) -> bool:
+        return position not in covered and len(self.before[position]) == 1
+
+    def _readers(self) -> list[list[int]]:
+        """Return the nodes that read each node; ``OUTPUT`` for others than ours."""
+        position = {id(node): number for number, node in enumerate(self.nodes)}
         users, outputs = self.graph.users, set(self.graph.outputs)
-        return all(
-            name not in outputs
-            and all(id(user) in inside for user in users.get(name, ()))
-            for name in results
-        )
+        after = []
+        for node in self.nodes:
+            names = [name for name in node.outputs if name is not None]
+            readers = {
+                position.get(id(user), OUTPUT)
+                for name in names
+                for user in users.get(name, ())
+            }
+            readers |= {OUTPUT} if outputs.intersection(names) else set()
+            after.append(sorted(readers))
+        return after
 
     def _operands(self, node: Node) -> list[int]:
         makers = (self.maker.get(name or "", OUTSIDE) for name in node.inputs)
