@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from burn_import.provenance.path_segments import Path
@@ -12,8 +13,8 @@ from burn_import.structure.blocks.repeats import Repeats, layers_last
 from burn_import.structure.places import Places
 from burn_ir.graph import Graph, Node
 
-#: The fewest normalized convolutions that become modules: with fewer, their class is
-#: longer than the replaced code.
+#: The fewest normalized convolutions with the same function that become modules: with
+#: fewer, their class is longer than the replaced code.
 FEWEST_NORMALIZED = 8
 
 
@@ -83,9 +84,10 @@ class _Assignment:
     def assign_convolutions(self) -> None:
         """Assign convolutions with a norm and a function that are in no block."""
         chains = list(filter(None, map(self._free_chain, self.nodes)))
-        if len(chains) < FEWEST_NORMALIZED:
-            return
+        counts = Counter(chain[-1].op.onnx for chain in chains)
         for chain in chains:
+            if counts[chain[-1].op.onnx] < FEWEST_NORMALIZED:
+                continue
             (name,) = self.node_paths.layers[id(chain[0])]
             path = (re.sub(r"^.*?(?=_\d+$|$)", "conv_norm", name, count=1),)
             self._place(chain, path)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from itertools import chain, takewhile
 
 from burn_import.provenance.path_segments import Path
-from burn_import.structure.blocks.kinds import operator_kind
+from burn_import.structure.blocks.chains import Chains
+from burn_import.structure.blocks.kinds import Form, Positions, operator_kind
 from burn_import.structure.blocks.regions import Region, Regions
 from burn_import.structure.places import Places
 from burn_ir.graph import Graph, Node
@@ -25,14 +26,10 @@ from burn_ir.ops.conv import Conv
 FEWEST_LAYERS = 2
 #: The most nodes of a block.
 MOST_NODES = 64
-#: The fewest chains of a form that are blocks.
-FEWEST_CHAINS = 3
 #: The most nodes without weights after the join of a block that belong to it.
 MOST_FUNCTIONS = 4
 #: Operators that join the branches of a block.
 JOINS = ("Add", "Concat")
-
-Positions = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,9 @@ class BranchedBlocks:
         for one in regions:
             nodes = (*before[one.join], *one.members, *after[one.join])
             blocks.append(BranchedBlock(nodes, self._shortcut(one)))
-        blocks += map(BranchedBlock, self._chains(regions, covered))
+        chains = Chains(self.graph, self.nodes, self.regions, self.is_layer, covered)
+        for nodes in chains.with_forms(self._main_branches(regions)):
+            blocks.append(BranchedBlock(nodes))
         return sorted(blocks, key=lambda block: block.nodes)
 
     def _common(
@@ -129,7 +128,7 @@ class BranchedBlocks:
     def _has_convolution(self, positions: Sequence[int]) -> bool:
         return any(isinstance(self.nodes[n].op, Conv) for n in positions)
 
-    def _form(self, positions: Sequence[int]) -> tuple[Hashable, ...]:
+    def _form(self, positions: Sequence[int]) -> Form:
         return tuple(self.kinds[position] for position in positions)
 
     def _functions_after(self, region: Region, covered: Collection[int]) -> Positions:
@@ -172,40 +171,13 @@ class BranchedBlocks:
             position = self.regions.dominator[position]
         return tuple(nodes)
 
-    def _chains(
-        self, regions: Sequence[Region], covered: set[int]
-    ) -> Iterator[Positions]:
-        """Yield uncovered chains with the operators of a main branch, then others."""
-        forms = {
+    def _main_branches(self, regions: Sequence[Region]) -> set[Form]:
+        """Return the forms of the regions whose other branch is the identity."""
+        return {
             self._form(one.members[:-1])
             for one in regions
             if one.fork in self.regions.before[one.join]
         }
-        ordered = sorted(forms, key=len, reverse=True)
-        for start in range(len(self.nodes)):
-            chain = next(
-                (c for f in ordered if (c := self._match(start, f, covered))), ()
-            )
-            covered.update(chain)
-            if chain:
-                yield chain
-        runs = [run for run in self.regions.runs(covered) if self._is_chain(run)]
-        counts = Counter(map(self._form, runs))
-        yield from (run for run in runs if counts[self._form(run)] >= FEWEST_CHAINS)
-
-    def _is_chain(self, run: Positions) -> bool:
-        return self._layers(run) >= FEWEST_LAYERS and self._has_convolution(run)
-
-    def _match(
-        self, start: int, form: tuple[Hashable, ...], covered: Collection[int]
-    ) -> Positions:
-        """Return the nodes from ``start`` on if they are a chain of this form."""
-        nodes = tuple(range(start, min(start + len(form), len(self.nodes))))
-        if self._form(nodes) != form or any(one in covered for one in nodes):
-            return ()
-        before = self.regions.before
-        entries = {maker for n in nodes for maker in before[n] if maker < start}
-        return nodes if len(entries) <= 1 and self.regions.is_closed(nodes) else ()
 
     def _shortcut(self, region: Region) -> Positions:
         """Return the nodes of a branch with one layer, or one and its norm."""

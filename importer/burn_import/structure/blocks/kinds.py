@@ -7,6 +7,11 @@ from collections.abc import Hashable
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.conv import Conv
 
+#: The kinds of a block's nodes.
+Form = tuple[Hashable, ...]
+#: The positions of a block's nodes.
+Positions = tuple[int, ...]
+
 
 def operator_kind(graph: Graph, node: Node) -> Hashable:
     """Return the operator of a node, whatever its attributes and operands are.

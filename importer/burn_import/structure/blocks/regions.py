@@ -14,8 +14,8 @@ from burn_ir.graph import Graph, Node
 
 #: The most nodes of a region that is looked at.
 MOST_NODES = 200
-#: The position of the values that no node computes.
-OUTSIDE = -1
+#: The position of the graph's inputs, before all nodes.
+INPUT = -1
 #: The position of the reader of an output of the graph.
 OUTPUT = 1 << 62
 
@@ -32,8 +32,8 @@ class Region:
 class Regions:
     """The regions of ``nodes``, which are in topological order.
 
-    Operands that no node in ``nodes`` computes are ignored: weights, and values that
-    do not depend on a layer.
+    Operands that are neither inputs of the graph nor computed by ``nodes`` are ignored:
+    weights, and values that do not depend on a layer.
     """
 
     def __init__(self, graph: Graph, nodes: Sequence[Node]) -> None:
@@ -45,6 +45,7 @@ class Regions:
             for name in node.outputs
             if name is not None
         }
+        self.maker.update((name, INPUT) for name in graph.inputs)
         #: The positions of the nodes that compute a node's operands.
         self.before = [self._operands(node) for node in nodes]
         #: The positions of the nodes that read a node's results.
@@ -54,7 +55,7 @@ class Regions:
     def __iter__(self) -> Iterator[Region]:
         """Yield every region of at most ``MOST_NODES`` nodes, by its join."""
         for join, operands in enumerate(self.before):
-            if len(operands) > 1 and self.dominator[join] != OUTSIDE:
+            if len(operands) > 1:
                 region = self._region(join)
                 if region is not None:
                     yield region
@@ -106,14 +107,15 @@ class Regions:
         return after
 
     def _operands(self, node: Node) -> list[int]:
-        makers = (self.maker.get(name or "", OUTSIDE) for name in node.inputs)
-        return sorted({position for position in makers if position != OUTSIDE})
+        return sorted(
+            {self.maker[n] for n in node.inputs if n is not None and n in self.maker}
+        )
 
     def _dominators(self) -> list[int]:
         """Return the last node that all paths to each node pass."""
         dominator: list[int] = []
         for operands in self.before:
-            common = operands[-1] if operands else OUTSIDE
+            common = operands[-1] if operands else INPUT
             for other in operands:
                 while common != other:
                     if common > other:
@@ -122,6 +124,11 @@ class Regions:
                         other = dominator[other]
             dominator.append(common)
         return dominator
+
+    def _inputs(self, members: Sequence[int]) -> set[str]:
+        """Return the inputs of the graph that nodes read."""
+        names = (name for one in members for name in self.nodes[one].inputs)
+        return {name for name in names if name and self.maker.get(name) == INPUT}
 
     def _region(self, join: int) -> Region | None:
         fork = self.dominator[join]
@@ -132,5 +139,7 @@ class Regions:
             waiting += new
         ordered = tuple(sorted(members))
         if waiting or not self.is_closed(ordered):
+            return None
+        if fork == INPUT and len(self._inputs(ordered)) > 1:
             return None
         return Region(fork, join, ordered)
