@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,8 +28,8 @@ def stacked(name: str, norms: bool, tmp_path: Path) -> Path:
 
 def check(path: Path) -> None:
     """Compare the module with onnxruntime: eager, compiled, and with other batches."""
-    module = load(path)
-    compiled = burn.compile(module)
+    module: Any = load(path)
+    compiled: Any = burn.compile(module)
     for batch in (1, 2, 2):
         x = np.random.default_rng(batch).normal(size=(batch, 3, 16, 16))
         x = x.astype(np.float32)

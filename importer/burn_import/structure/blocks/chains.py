@@ -59,6 +59,8 @@ class Chains:
 
     def _match(self, start: int, form: Form) -> Positions:
         """Return the nodes from ``start`` on if they are a chain of this form."""
+        if self.kinds[start] != form[0]:
+            return ()
         nodes = tuple(range(start, min(start + len(form), len(self.kinds))))
         if self._form(nodes) != form or not self.covered.isdisjoint(nodes):
             return ()
