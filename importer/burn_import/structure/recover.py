@@ -8,6 +8,7 @@ from itertools import chain
 
 from burn_import.provenance.operator_scopes import with_layer_scopes
 from burn_import.provenance.path_segments import Path
+from burn_import.structure.blocks import with_blocks
 from burn_import.structure.boundary import boundary
 from burn_import.structure.calls.grouping import Group, Invocations, arrange
 from burn_import.structure.calls.sizes import with_common_sizes, with_targets
@@ -29,7 +30,6 @@ from burn_import.structure.module_tree import (
 from burn_import.structure.places import Places
 from burn_import.structure.quantizers.modules import QUANTIZER, with_quantizers
 from burn_import.structure.quantizers.scopes import move_quantizers
-from burn_import.structure.repeated_blocks import with_blocks
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes, signature
 from burn_import.structure.state_owners import hold_states, reach_inside
