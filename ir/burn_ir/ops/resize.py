@@ -32,6 +32,14 @@ CHOICES = {
     ),
 }
 
+#: Modes that choose the same elements where each is repeated a whole number of times.
+_EQUAL_FOR_REPETITIONS = {
+    ("asymmetric", "floor"),
+    ("half_pixel", "round_prefer_ceil"),
+    ("pytorch_half_pixel", "round_prefer_floor"),
+    ("pytorch_half_pixel", "round_prefer_ceil"),
+}
+
 
 @operator
 class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
@@ -98,6 +106,9 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         options = self._options()
         if self.coordinate_transformation_mode != "tf_crop_and_resize":
             roi = None
+        if self._repeats(x, scales, sizes):
+            for name in ("coordinate_transformation_mode", "nearest_mode"):
+                options.pop(name, None)
         if sizes is not None:
             if self.coordinate_transformation_mode == "pytorch_align_corners":
                 options["coordinate_transformation_mode"] = "align_corners"
@@ -112,10 +123,42 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
             return ops.resize(x, None, sizes, **options)
         factors = _floats(scales)
         if factors is not None and roi is None:
+            axes = [i for i, factor in enumerate(factors) if factor != 1]
+            if self.axes is None and 0 < len(axes) < len(factors):
+                changed_factors = tuple(factors[i] for i in axes)
+                return ops.resize(
+                    x, scales=changed_factors, axes=tuple(axes), **options
+                )
             return ops.resize(x, scales=factors, **options)
         if roi is None:
             return ops.resize(x, scales, **options)
         return ops.resize(x, scales, None, roi, **options)
+
+    def _repeats(self, x: Value, scales: Value, sizes: Value) -> bool:
+        """Return whether each element is repeated a whole number of times.
+
+        Rounding half-pixel coordinates then gives the element that rounding
+        asymmetric ones down gives, so that the default modes can be printed.
+        """
+        modes = (self.coordinate_transformation_mode, self.nearest_mode)
+        if self.mode != "nearest" or modes not in _EQUAL_FOR_REPETITIONS:
+            return False
+        if sizes is None:
+            factors = _floats(scales)
+            return factors is not None and all(f >= 1 and f % 1 == 0 for f in factors)
+        extents, wanted = shape_of(x), dims_of(sizes)
+        if extents is None or wanted is None or self.axes is not None:
+            return False
+        if self.keep_aspect_ratio_policy != "stretch" or len(extents) != len(wanted):
+            return False
+        return all(
+            new == old
+            or isinstance(old, int)
+            and isinstance(new, int)
+            and old > 0
+            and new % old == 0
+            for old, new in zip(extents, wanted, strict=True)
+        )
 
     def _changed_sizes(
         self, x: Value, sizes: Value
