@@ -22,6 +22,7 @@ from burn_import.passes.activations.softmax import softmax
 from burn_import.passes.activations.softplus import softplus
 from burn_import.passes.activations.softsign import softsign
 from burn_import.passes.attention.attention import attention
+from burn_import.passes.attention.einsum_attention import einsum_attention
 from burn_import.passes.attention.leading_transposes import leading_transposes
 from burn_import.passes.attention.needed_conditions import needed_conditions
 from burn_import.passes.attention.repeat_kv import repeat_kv
@@ -134,6 +135,7 @@ PASSES: tuple[Pass, ...] = (
     lookups,
     stacks,
     windows,
+    einsum_attention,
     attention,
     needed_conditions,
     repeat_kv,
