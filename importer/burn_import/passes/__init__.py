@@ -59,6 +59,7 @@ from burn_import.passes.norms.plain_norms import plain_norms
 from burn_import.passes.norms.rms_norm import rms_norm
 from burn_import.passes.recurrent.recurrent import recurrent
 from burn_import.passes.recurrent.recurrent_cells import recurrent_cells
+from burn_import.passes.shapes.chunked_slices import chunked_slices
 from burn_import.passes.shapes.compose_movements import movements
 from burn_import.passes.shapes.einsum import einsum
 from burn_import.passes.shapes.equal_splits import equal_splits
@@ -148,6 +149,7 @@ PASSES: tuple[Pass, ...] = (
     leading_axes,
     nested_slices,
     single_slices,
+    chunked_slices,
     equal_splits,
 )
 
@@ -155,7 +157,7 @@ PASSES: tuple[Pass, ...] = (
 #: results.
 LAST = frozenset(
     {"leading_transposes", "einsum", "leading_axes", "nested_slices"}
-    | {"single_slices", "equal_splits"}
+    | {"single_slices", "chunked_slices", "equal_splits"}
 )
 
 #: Passes that run only if named, after the others: they limit the uses of the model
