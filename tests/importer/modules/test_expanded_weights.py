@@ -15,8 +15,10 @@ def test_an_expanded_weight_is_an_argument_of_modules(tmp_path: Path) -> None:
     whole = net.run("Shape", "", image)
     x = net.run("Expand", "", queries, whole)
     for block in ("blocks.0", "blocks.1"):
-        y = net.run("MatMul", f"{block}.fc", x, net.weight(f"{block}.fc.weight", 4, 4))
-        x = net.run("Add", block, x, net.run("Relu", block, y))
+        first = net.weight(f"{block}.first.weight", 4, 4)
+        second = net.weight(f"{block}.second.weight", 4, 4)
+        y = net.run("Mul", block, net.run("MatMul", f"{block}.first", x, first), image)
+        x = net.run("Add", block, x, net.run("MatMul", f"{block}.second", y, second))
     result = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
     assert [key for key in result.keys if key.endswith("queries")] == ["queries"]
     blocks = [type(block) for block in result.module.blocks]
