@@ -179,6 +179,9 @@ class Homes:
         owner = self.runs.get(named) or self._first(node)
         if owner is node or not scope or scope == named[: len(scope)]:
             return None
+        sibling = moved_to_sibling(scope, named)
+        if sibling is not None and len(scope) < len(named):
+            return sibling
         if self._have_equal_weights(owner, node) and not self._is_other_module(
             owner, scope, named
         ):
@@ -209,6 +212,23 @@ class Homes:
     def _is_other_module(self, owner: Node, scope: Path, named: Path) -> bool:
         """Return whether ``scope`` is not a second call of the module at ``named``."""
         return self.scope(owner) == named and not is_again(scope, named)
+
+
+def moved_to_sibling(scope: Path, path: Path) -> Path | None:
+    """Return ``path`` in another element of a list, in which ``scope`` is, or None.
+
+    ``layers.1.attention`` moves ``layers.0.attention.out`` to ``layers.1``: exporters
+    store equal weights once, and modules do not read those of their siblings.
+    """
+    for at, (own, other) in enumerate(zip(scope, path, strict=False)):
+        if own != other:
+            is_moved = own.isdigit() and other.isdigit()
+            rest = scope[at + 1 :]
+            is_around = rest == path[at + 1 : at + 1 + len(rest)]
+            return (
+                (*scope[: at + 1], *path[at + 1 :]) if is_moved and is_around else None
+            )
+    return None
 
 
 def are_same_weights(graph: Graph, a: Sequence[str], b: Sequence[str]) -> bool:
