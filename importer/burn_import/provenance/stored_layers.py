@@ -7,6 +7,7 @@ from typing import Any
 
 from burn.dtypes import DType, float32, is_float
 from burn_import.provenance.exporter_folding import is_module
+from burn_import.provenance.weight_owners import is_uniform, original
 from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
@@ -59,6 +60,19 @@ class StoredLayers:
         call = (layer.name, layer.args, dict(layer.options))
         if self.constructors.setdefault(key, call) == call:
             (self.weights if fits else self.other_dtypes)[id(node)] = names
+
+    def filled(self) -> set[str]:
+        """Return the filled arrays of several layers, whose keys tell no layer.
+
+        Exporters store equal arrays once, such as the zeros of new biases.
+        """
+        readers: dict[str, set[tuple[str, ...]]] = {}
+        for weights in self.weights.values():
+            for name in weights.values():
+                readers.setdefault(name, set()).add(tuple(weights.values()))
+        arrays = self.graph.constants
+        shared = [name for name, layers in readers.items() if len(layers) > 1]
+        return {original(self.graph, n) for n in shared if is_uniform(arrays[n])}
 
     def _stored_dtype(self, name: str) -> DType | None:
         """Return the dtype of a stored float array, else None."""

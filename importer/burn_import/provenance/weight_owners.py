@@ -13,6 +13,8 @@ from burn_import.provenance.path_segments import Path
 from burn_ir.graph import Graph, Node, nested_nodes
 from burn_ir.types import Array
 
+#: Number of leading elements that are compared first.
+_FEW = 64
 _DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
 #: The end of PaddlePaddle's names, whose dot separates no modules: ``conv2d_5.w_0`` is
 #: the weight of a layer.
@@ -253,6 +255,14 @@ def have_equal_contents(graph: Graph, a: str, b: str) -> bool:
     if x.dtype != y.dtype or not np.array_equal(x, y):
         return False
     return bool((x != x.reshape(-1)[:1]).any())
+
+
+def is_uniform(array: Array) -> bool:
+    """Return whether two or more elements are all the same."""
+    if array.size < 2:
+        return False
+    row = array[(0,) * (array.ndim - 1)][:_FEW]  # a view in memory order
+    return bool((row == row[0]).all() and (array == row[0]).all())
 
 
 def is_again(scope: Path, path: Path) -> bool:

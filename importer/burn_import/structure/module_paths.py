@@ -71,6 +71,7 @@ class _Placing:
         self.operators: dict[Path, str] = {}
         stored = StoredLayers(graph, forks)
         self.weights, self.other_dtypes = stored.weights, stored.other_dtypes
+        self.filled = stored.filled()
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
         self.above: Path = ()
@@ -240,10 +241,13 @@ class _Placing:
         return None
 
     def _dotted_path(self, node: Node) -> Path | None:
-        for name, origin in self._origins(node).items():
-            if is_dotted(origin):
-                whole = clean(origin.removeprefix(self.prefix).split("."))
-                return whole[:-1] if whole[-1] == name else whole
+        origins = self._origins(node)
+        keys = {name: key for name, key in origins.items() if is_dotted(key)}
+        if len(keys) < len(origins) and self.filled.issuperset(keys.values()):
+            return None
+        for name, origin in keys.items():
+            whole = clean(origin.removeprefix(self.prefix).split("."))
+            return whole[:-1] if whole[-1] == name else whole
         return None
 
     def _scope_path(self, node: Node) -> Path | None:

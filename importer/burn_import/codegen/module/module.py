@@ -25,6 +25,7 @@ from burn_import.codegen.module.result_classes import with_result_classes
 from burn_import.codegen.module.root_parameters import with_root_parameters
 from burn_import.codegen.module.sequential_model import promote_list
 from burn_import.codegen.module.single_members import without_single_members
+from burn_import.codegen.module.tie_loops import with_tie_loops
 from burn_import.codegen.naming.argument_order import order_boundaries
 from burn_import.codegen.naming.function_names import Nouns, parameter_names
 from burn_import.codegen.naming.record_names import (
@@ -120,7 +121,7 @@ def assemble(
     texts = with_root_parameters(with_sequence_classes(texts), tree)
     if target.has_record_names:
         texts = without_single_members(texts)
-    texts = with_result_classes(texts)
+    texts = with_tie_loops(with_result_classes(texts))
     owned = unique_entries(entries, ties)
     weights = [(names.key_of(e), graph.constants[e.constant]) for e in owned]
     if inside:

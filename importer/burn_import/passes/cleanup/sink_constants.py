@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 
+from burn_import.rewriting.dataflow import Dataflow
 from burn_ir.graph import Graph, Node
+
+#: Operators whose results are views, which a copy does not compute again.
+_VIEWS = frozenset({"Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"})
 
 
 def placement(graph: Graph) -> Graph:
     """Return ``graph`` with constant-only nodes right before their first reader.
 
     Exporters write them in front of everything else, away from the layers whose weights
-    they prepare. A node without scope also takes the scope of its reader.
+    they prepare. A node without scope also takes the scope of its reader. A view that
+    several modules read is copied into each of them: exporters merge those of equal
+    weights.
     """
+    graph = _with_copies(graph)
     first: dict[str, int] = {}
     for position, node in enumerate(graph.nodes):
         for name in node.inputs:
@@ -31,6 +39,34 @@ def placement(graph: Graph) -> Graph:
             order.append(node)
     same = all(a is b for a, b in zip(order, graph.nodes, strict=True))
     return graph if same else graph.with_nodes(order)
+
+
+def _with_copies(graph: Graph) -> Graph:
+    """Return ``graph`` with a copy of each view for each other module that reads it."""
+    flow, scopes = Dataflow(graph), dict[str, Node]()
+    names: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if node.op.onnx in _VIEWS and node.scope and _is_alone(graph, node):
+            scopes.update((name, node) for name in node.outputs if name is not None)
+        for name in node.inputs:
+            view = scopes.get(name or "")
+            inside = view is None or node.scope[: len(view.scope)] == view.scope
+            if view is None or inside or node.op.bodies() or not node.scope:
+                continue
+            own = names[node.scope]
+            if name not in own:
+                copied = {n: flow.fresh(n) for n in view.outputs if n is not None}
+                own.update(copied)
+                outputs = tuple(None if n is None else own[n] for n in view.outputs)
+                place = {"scope": node.scope, "classes": node.classes}
+                nodes.append(replace(view, outputs=outputs, **place))
+        own = names.get(node.scope, {})
+        if not own.keys().isdisjoint(filter(None, node.inputs)):
+            inputs = (None if n is None else own.get(n, n) for n in node.inputs)
+            node = replace(node, inputs=tuple(inputs))
+        nodes.append(node)
+    return graph if len(nodes) == len(graph.nodes) else graph.with_nodes(nodes)
 
 
 def _is_alone(graph: Graph, node: Node) -> bool:
