@@ -5,6 +5,7 @@ the first one in an ONNX file.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +18,13 @@ def imported(net: ScopedNet, x: str, folder: Path) -> Imported:
     return check_import(folder, net.model(x), net.feeds(), flat=False)
 
 
+def layers(result: Imported) -> list[Any]:
+    module: Any = result.module
+    return list(module.layers)
+
+
 def block_classes(result: Imported) -> set[type]:
-    return {type(block) for block in result.module.layers}
+    return set(map(type, layers(result)))
 
 
 def test_a_projection_stays_in_its_element(tmp_path: Path) -> None:
@@ -42,7 +48,7 @@ def test_a_projection_stays_in_its_element(tmp_path: Path) -> None:
             layer.attn.out_proj.bias = self.layers[0].attn.out_proj.bias
 """
     assert loop in result.source
-    first, *others = (layer.attn.out_proj.weight for layer in result.module.layers)
+    first, *others = (layer.attn.out_proj.weight for layer in layers(result))
     assert all(other is first for other in others)
 
 
@@ -55,7 +61,7 @@ def test_ties_of_some_elements_are_no_loop(tmp_path: Path) -> None:
         x = net.run("Add", f"layers.{n}", x, net.run("Tanh", f"layers.{n}", y))
     result = imported(net, x, tmp_path)
     assert "self.layers[2].fc.weight = self.layers[0].fc.weight" in result.source
-    assert result.module.layers[1].fc.weight is not result.module.layers[0].fc.weight
+    assert layers(result)[1].fc.weight is not layers(result)[0].fc.weight
 
 
 def test_zeros_of_several_layers_name_none(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A weight that is expanded in one module and added in another is stored once."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +22,7 @@ def test_an_expanded_weight_is_an_argument_of_modules(tmp_path: Path) -> None:
         x = net.run("Add", block, x, net.run("MatMul", f"{block}.second", y, second))
     result = check_import(tmp_path, net.model(x), net.feeds(), flat=False)
     assert [key for key in result.keys if key.endswith("queries")] == ["queries"]
-    blocks = [type(block) for block in result.module.blocks]
+    module: Any = result.module
+    blocks = [type(block) for block in module.blocks]
     assert blocks[0] is blocks[1]
-    np.testing.assert_array_equal(
-        result.module.queries.value.numpy(), net.weights["queries"]
-    )
+    np.testing.assert_array_equal(module.queries.value.numpy(), net.weights["queries"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -90,7 +90,7 @@ def _pair(flow: Dataflow, values: Node, at: int) -> Pair | None:
     terms = _terms(flow, values)
     if terms is None:
         return None
-    *batch, row, column = terms[at]
+    *batch, row, column = list(terms[at])
     second = _product(values, terms, at, (batch, row, column))
     softmax = _producer(flow, values.inputs[at], _AFTER, "Softmax")
     if second is None or softmax is None:
@@ -107,7 +107,7 @@ def _scores(flow: Dataflow, node: Node) -> Product | None:
     terms = _terms(flow, node)
     if terms is None:
         return None
-    *batch, row, _ = terms[2]
+    *batch, row, _ = list(terms[2])
     query = 0 if row in terms[0] else 1
     inner = {*terms[query]} - {*batch, row}
     if len(inner) != 1:
@@ -163,7 +163,7 @@ def _product(
 def _producer(
     flow: Dataflow,
     name: str | None,
-    passed: dict[str, tuple[int, ...]],
+    passed: Mapping[str, tuple[int, ...]],
     op: str,
 ) -> Node | None:
     """Return the nearest producer of kind ``op`` behind nodes of kinds ``passed``."""

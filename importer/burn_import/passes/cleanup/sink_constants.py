@@ -42,30 +42,34 @@ def placement(graph: Graph) -> Graph:
 
 
 def _with_copies(graph: Graph) -> Graph:
-    """Return ``graph`` with a copy of each view for each other module that reads it."""
-    flow, scopes = Dataflow(graph), dict[str, Node]()
-    names: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
+    """Return ``graph`` with a copy of each view for each other module that reads it.
+
+    Nodes with bodies read what the others read, since captures have one name.
+    """
+    flow, views = Dataflow(graph), dict[str, Node]()
+    #: The copied values of each module, by the name of the value.
+    copies: dict[tuple[str, ...], dict[str, str]] = defaultdict(dict)
     nodes: list[Node] = []
     for node in graph.nodes:
         if node.op.onnx in _VIEWS and node.scope and _is_alone(graph, node):
-            scopes.update((name, node) for name in node.outputs if name is not None)
-        for name in node.inputs:
-            view = scopes.get(name or "")
-            inside = view is None or node.scope[: len(view.scope)] == view.scope
-            if view is None or inside or node.op.bodies() or not node.scope:
+            views.update((name, node) for name in node.outputs if name is not None)
+        if node.op.bodies() or not node.scope:
+            nodes.append(node)
+            continue
+        own = copies[node.scope]
+        for view in {
+            id(v): v for n in node.inputs if (v := views.get(n or ""))
+        }.values():
+            inside = node.scope[: len(view.scope)] == view.scope
+            if inside or not own.keys().isdisjoint(filter(None, view.outputs)):
                 continue
-            own = names[node.scope]
-            if name not in own:
-                copied = {n: flow.fresh(n) for n in view.outputs if n is not None}
-                own.update(copied)
-                outputs = tuple(None if n is None else own[n] for n in view.outputs)
-                place = {"scope": node.scope, "classes": node.classes}
-                nodes.append(replace(view, outputs=outputs, **place))
-        own = names.get(node.scope, {})
-        if not own.keys().isdisjoint(filter(None, node.inputs)):
-            inputs = (None if n is None else own.get(n, n) for n in node.inputs)
-            node = replace(node, inputs=tuple(inputs))
-        nodes.append(node)
+            own.update((n, flow.fresh(n)) for n in view.outputs if n is not None)
+            outputs = tuple(None if n is None else own[n] for n in view.outputs)
+            nodes.append(
+                replace(view, outputs=outputs, scope=node.scope, classes=node.classes)
+            )
+        inputs = tuple(None if n is None else own.get(n, n) for n in node.inputs)
+        nodes.append(node if inputs == node.inputs else replace(node, inputs=inputs))
     return graph if len(nodes) == len(graph.nodes) else graph.with_nodes(nodes)
 
 
