@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from burn_import.options import Options
+from burn_import.pipeline import import_model
 from tests.importer.structure.scoped_net import Imported, ScopedNet, check_import
 
 COUNT = 3
@@ -48,6 +50,8 @@ def test_a_projection_stays_in_its_element(tmp_path: Path) -> None:
             layer.attn.out_proj.bias = self.layers[0].attn.out_proj.bias
 """
     assert loop in result.source
+    options = Options(stem="net", target="torch")
+    assert loop in import_model(tmp_path / "model.onnx", options).text
     first, *others = (layer.attn.out_proj.weight for layer in layers(result))
     assert all(other is first for other in others)
 

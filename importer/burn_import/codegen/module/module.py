@@ -121,7 +121,7 @@ def assemble(
     texts = with_root_parameters(with_sequence_classes(texts), tree)
     if target.has_record_names:
         texts = without_single_members(texts)
-    texts = with_tie_loops(with_result_classes(texts))
+    texts = with_result_classes(texts)
     owned = unique_entries(entries, ties)
     weights = [(names.key_of(e), graph.constants[e.constant]) for e in owned]
     if inside:
@@ -151,7 +151,8 @@ def module_text(
     **more: Any,
 ) -> str:
     """Return the text of a module; ``more`` are further template values."""
-    tree, texts, outputs = parts.tree, parts.texts, parts.nouns.outputs
+    tree, outputs = parts.tree, parts.nouns.outputs
+    texts = with_tie_loops(parts.texts)
     graph = tree.root.graph
     inputs = parameter_names(tree.root, parts.nouns.values)
     arrays = [array for _, array in parts.weights]
