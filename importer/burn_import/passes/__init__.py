@@ -22,6 +22,7 @@ from burn_import.passes.activations.softmax import softmax
 from burn_import.passes.activations.softplus import softplus
 from burn_import.passes.activations.softsign import softsign
 from burn_import.passes.attention.attention import attention
+from burn_import.passes.attention.einsum_attention import einsum_attention
 from burn_import.passes.attention.leading_transposes import leading_transposes
 from burn_import.passes.attention.needed_conditions import needed_conditions
 from burn_import.passes.attention.repeat_kv import repeat_kv
@@ -58,6 +59,7 @@ from burn_import.passes.norms.plain_norms import plain_norms
 from burn_import.passes.norms.rms_norm import rms_norm
 from burn_import.passes.recurrent.recurrent import recurrent
 from burn_import.passes.recurrent.recurrent_cells import recurrent_cells
+from burn_import.passes.shapes.chunked_slices import chunked_slices
 from burn_import.passes.shapes.compose_movements import compose_movements
 from burn_import.passes.shapes.einsum import einsum
 from burn_import.passes.shapes.equal_splits import equal_splits
@@ -134,6 +136,7 @@ PASSES: tuple[Pass, ...] = (
     identity_lookups,
     unflatten_heads,
     windows,
+    einsum_attention,
     attention,
     needed_conditions,
     repeat_kv,
@@ -146,6 +149,7 @@ PASSES: tuple[Pass, ...] = (
     leading_axes,
     nested_slices,
     single_slices,
+    chunked_slices,
     equal_splits,
 )
 
@@ -153,7 +157,7 @@ PASSES: tuple[Pass, ...] = (
 #: results.
 LAST = frozenset(
     {"leading_transposes", "einsum", "leading_axes", "nested_slices"}
-    | {"single_slices", "equal_splits"}
+    | {"single_slices", "chunked_slices", "equal_splits"}
 )
 
 #: Passes that run only if named, after the others: they limit the uses of the model

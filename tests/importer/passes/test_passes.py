@@ -22,6 +22,7 @@ ROUNDING = {
     "attention",
     "batch_norm_affine",
     "conv_bias",
+    "einsum_attention",
     "elu",
     "expand_skip_norms",
     "fold_batch_norm",

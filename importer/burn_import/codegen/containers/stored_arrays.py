@@ -16,6 +16,7 @@ from burn_import.provenance.weight_owners import (
     is_key,
     is_lifted,
     is_parameter_of_paddle,
+    moved_to_sibling,
     original,
 )
 from burn_import.rewriting.arrays import same_view
@@ -132,6 +133,7 @@ class StoredArrays:
             path = constants.layer_weights.get(constant, ())
         if not path:
             return ()
+        path = moved_to_sibling(own, path) or path
         pairs = zip(own, path, strict=False)
         within = len(path) > len(own) and all(a in (b, f"part_{b}") for a, b in pairs)
         inside = self.relative_path(path[len(own) :]) if within else path[-1:]

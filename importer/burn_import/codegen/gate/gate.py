@@ -256,13 +256,14 @@ class _Gate:
     def on_attribute(self, node: ast.Attribute) -> str:
         if text_of(node) in self.rules.phrases:
             return ""
-        if isinstance(node.ctx, ast.Store) and root(node) != "self":
+        is_member = root(node) == "self" or id(node) in self.members
+        if isinstance(node.ctx, ast.Store) and not is_member:
             fine = id(node) in self.placed
             return "" if fine else f"an assignment to {node.attr!r}"
         public = self.rules.public()
         if isinstance(node.value, ast.Name) and node.value.id in public:
             allowed = node.attr in public[node.value.id]
-        elif root(node) == "self" or id(node) in self.members:
+        elif is_member:
             hidden = node.attr in MEMBERS - METHODS
             # PyTorch's tensors have methods called as those of modules: self.zero.to
             of_member = isinstance(node.value, ast.Attribute)

@@ -194,7 +194,7 @@ class _Rolling:
             body.statements.append(statement)
         lists = self.lists()
         rest = [self.read_collected(s, lists) for s in self.statements[self.end :]]
-        if not self.run.path and self.items:
+        if not self.run.path and self.items and not self.maps_items():
             return None
         loop = self.loop(body, lists)
         later = {symbol for one in rest for symbol in reads(one)}
@@ -203,6 +203,12 @@ class _Rolling:
         items = [one for one in items if later.intersection(one.targets)]
         statements = [*self.statements[: self.run.start], loop, *items, *rest]
         return Rolled(statements, self.saving(loop, len(items)))
+
+    def maps_items(self) -> bool:
+        """Return whether each round only applies modules to one item of its own."""
+        is_map = len(self.items) == 1 and not self.state
+        first = self.statements[self.run.start]
+        return is_map and isinstance(first, ModuleCall)
 
     def saving(self, loop: Repetition, reads: int) -> int:
         """Estimate how many words of source the loop saves."""

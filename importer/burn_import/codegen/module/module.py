@@ -25,6 +25,7 @@ from burn_import.codegen.module.result_classes import with_result_classes
 from burn_import.codegen.module.root_parameters import with_root_parameters
 from burn_import.codegen.module.sequential_model import promote_list
 from burn_import.codegen.module.single_members import without_single_members
+from burn_import.codegen.module.tie_loops import with_tie_loops
 from burn_import.codegen.naming.argument_order import order_boundaries
 from burn_import.codegen.naming.function_names import Nouns, parameter_names
 from burn_import.codegen.naming.record_names import (
@@ -150,7 +151,8 @@ def module_text(
     **more: Any,
 ) -> str:
     """Return the text of a module; ``more`` are further template values."""
-    tree, texts, outputs = parts.tree, parts.texts, parts.nouns.outputs
+    tree, outputs = parts.tree, parts.nouns.outputs
+    texts = with_tie_loops(parts.texts)
     graph = tree.root.graph
     inputs = parameter_names(tree.root, parts.nouns.values)
     arrays = [array for _, array in parts.weights]
