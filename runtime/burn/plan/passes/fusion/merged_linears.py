@@ -47,10 +47,16 @@ def _groups(layers: list[Step]) -> list[list[Step]]:
     for step in layers:
         has_bias = len(step.args) > 2 and step.args[2] is not None
         of_input = groups.setdefault((step.args[0].place, has_bias), [[]])
-        if any(step.args[1] == other.args[1] for other in of_input[-1]):
+        weight = _identity(step.args[1])
+        if any(weight == _identity(other.args[1]) for other in of_input[-1]):
             of_input.append([])
         of_input[-1].append(step)
     return [group for of_input in groups.values() for group in of_input]
+
+
+def _identity(weight: Any) -> Any:
+    """Return what equal arguments share: the slot, or the identity of a tensor."""
+    return weight if type(weight) is Slot else id(weight)
 
 
 def _may_be_merged(step: Step | Read, graph: Graph, most: float) -> TypeGuard[Step]:
