@@ -68,5 +68,4 @@ def multiply_row(given: RowOperands) -> None:
     for addend in (given.bias, given.residual):
         if addend is not None:
             np.add(given.out, addend, out=given.out)
-    *numbers, is_gated = given.activation.tolist()
-    PiecewiseLinear(*numbers, bool(is_gated)).apply(given.out)
+    PiecewiseLinear.of(given.activation).apply(given.out)

@@ -20,6 +20,17 @@ class PiecewiseLinear(NamedTuple):
     shift: float = 0.0
     is_gated: bool = False
 
+    @classmethod
+    def of(cls, numbers: Array) -> "PiecewiseLinear":
+        """Return the function of five numbers of :meth:`numbers`."""
+        low, high, slope, shift, is_gated = numbers.tolist()
+        return cls(low, high, slope, shift, bool(is_gated))
+
+    @property
+    def is_clip(self) -> bool:
+        """Return whether it only limits numbers."""
+        return self[2:] == (1.0, 0.0, False)
+
     def apply(self, x: Array) -> None:
         """Replace the elements of ``x`` by their activations, with NumPy."""
         if self == PiecewiseLinear():

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from burn.backend.cpu.jit.images.activation_source import activation_source
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.jit.writer import ENTRIES
@@ -105,10 +106,10 @@ def _text(lanes: int, registers: int) -> str:
 
 
 _PARAMETERS = (
-    "ptr %x, ptr %w, ptr %bias, ptr %res, ptr %out, ptr %act, i64 %depth, i64 %left"
+    "ptr %x, ptr %w, ptr %bias, ptr %res, ptr %out, ptr %limits, i64 %depth, i64 %left"
 )
 _ARGUMENTS = (
-    "ptr %x, ptr %w.p, ptr %bias.p, ptr %res.p, ptr %out.p, ptr %act, i64 %depth, "
+    "ptr %x, ptr %w.p, ptr %bias.p, ptr %res.p, ptr %out.p, ptr %limits, i64 %depth, "
     "i64 %left"
 )
 
@@ -134,14 +135,10 @@ def _sums(count: int, lanes: int) -> str:
         )
         for name, template in _LINES.items()
     }
-    numbers = "\n".join(
-        _NUMBER.format(name=name, place=place, **names)
-        for place, name in enumerate(("low", "high", "slope", "shift"))
-    )
     return _SUMS.format(
         count=count,
         parameters=_PARAMETERS,
-        activation=numbers,
+        activation=activation_source("end", count, lanes, is_clip=False),
         wide=count * lanes,
         **names,
         **lines,
@@ -171,22 +168,9 @@ _LINES = {
     "ends": """\
   %end{v} = phi {kind} [ %added{v}, %finish ], [ %both{v}, %residual ]""",
     "stores": """\
-  %scaled{v} = fmul {kind} %end{v}, %slope
-  %shifted{v} = fadd {kind} %scaled{v}, %shift
-  %is.low{v} = fcmp olt {kind} %shifted{v}, %low
-  %above{v} = select {bits} %is.low{v}, {kind} %low, {kind} %shifted{v}
-  %is.high{v} = fcmp ogt {kind} %above{v}, %high
-  %inner{v} = select {bits} %is.high{v}, {kind} %high, {kind} %above{v}
-  %gated{v} = fmul {kind} %end{v}, %inner{v}
-  %last{v} = select i1 %is.gated, {kind} %gated{v}, {kind} %inner{v}
   call void @llvm.masked.store.v{lanes}f32.p0({kind} %last{v}, ptr %out.at{v}, i32 4, \
 {bits} %mask{v})""",
 }
-_NUMBER = """\
-  %{name}.at = getelementptr float, ptr %act, i64 {place}
-  %{name}.number = load float, ptr %{name}.at
-  %{name}.one = insertelement {kind} poison, float %{name}.number, i64 0
-  %{name} = shufflevector {kind} %{name}.one, {kind} poison, {splat}"""
 _SUMS = """\
 define internal void @sums{count}({parameters}) noinline {{
 entry:
@@ -210,10 +194,6 @@ finish:
   %left.one = insertelement {integers} poison, i32 %left.narrow, i64 0
   %left.all = shufflevector {integers} %left.one, {integers} poison, {splat}
 {places}
-{activation}
-  %gate.at = getelementptr float, ptr %act, i64 4
-  %gate = load float, ptr %gate.at
-  %is.gated = fcmp one float %gate, 0.0
   %has.residual = icmp ne ptr %res, null
   br i1 %has.residual, label %residual, label %end
 residual:
@@ -221,6 +201,7 @@ residual:
   br label %end
 end:
 {ends}
+{activation}
 {stores}
   ret void
 }}
@@ -233,7 +214,7 @@ entry:
   %bias.at = getelementptr i64, ptr %data, i64 3
   %res.at = getelementptr i64, ptr %data, i64 4
   %out.at = getelementptr i64, ptr %data, i64 5
-  %act.at = getelementptr i64, ptr %data, i64 6
+  %limits.at = getelementptr i64, ptr %data, i64 6
   %depth.at = getelementptr i64, ptr %data, i64 7
   %outputs.at = getelementptr i64, ptr %data, i64 8
   %x = load ptr, ptr %x.at
@@ -241,7 +222,7 @@ entry:
   %bias = load ptr, ptr %bias.at
   %res = load ptr, ptr %res.at
   %out = load ptr, ptr %out.at
-  %act = load ptr, ptr %act.at
+  %limits = load ptr, ptr %limits.at
   %depth = load i64, ptr %depth.at
   %outputs = load i64, ptr %outputs.at
   %has.res = icmp ne ptr %res, null
