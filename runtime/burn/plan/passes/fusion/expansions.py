@@ -20,7 +20,7 @@ _CONVOLUTIONS = (conv, conv_then)
 _ACTIVATIONS = frozenset({"clip", "hard_sigmoid", "hard_swish", "relu", "silu"})
 #: The elements of the smallest expanded image, and the most channels of the image that
 #: is expanded: with more the time is that of the products.
-LEAST, MOST = 1 << 16, 64
+LEAST, MOST = 1 << 16, 48
 
 
 @pair_rule
