@@ -61,7 +61,7 @@ class Form(NamedTuple):
     """What a source depends on: the tiles of both convolutions, and their activations.
 
     Pixels of the image are ``pixel`` bytes apart. The last channels of the pointwise
-    convolution have ``half`` as many registers as ``wide`` tiles.
+    convolution have ``half`` as many registers as ``wide`` tiles, if they fit.
     """
 
     wide: Tiles
@@ -69,20 +69,24 @@ class Form(NamedTuple):
     narrow: Tiles
     pixel: int
     activations: tuple[str, str]
+    has_half: bool
 
 
 @cache
 def source_of(form: Form) -> str:
     """Return the source of a form."""
-    wide, half, narrow, pixel, activations = form
+    wide, half, narrow, pixel, activations, _ = form
     is_clip = activations[0] != SCALED
     functions = [
         tile_source(wide, pixel, is_clip=is_clip),
-        tile_source(half, pixel, is_clip=is_clip, name="half"),
         _line(wide, "pointwise", _POINTWISE.format(pixel=pixel, tile="tile")),
-        _line(half, "remaining", _POINTWISE.format(pixel=pixel, tile="half")),
         _line(narrow, "depthwise", _DEPTHWISE),
     ]
+    if form.has_half:
+        functions += [
+            tile_source(half, pixel, is_clip=is_clip, name="half"),
+            _line(half, "remaining", _POINTWISE.format(pixel=pixel, tile="half")),
+        ]
     is_clip = activations[1] != SCALED
     functions += [_tile(size, narrow.channels, is_clip) for size in narrow.pixels]
     if SILU in activations:
@@ -156,7 +160,7 @@ def _produce(
 ) -> None:
     """Emit the pointwise convolution of lines of an image to the ring."""
     before = to.times(image, "%height")
-    wide, half = form.wide.channels, form.half.channels
+    wide = form.wide.channels
     with to.counting(*bounds) as line:
         slot = to.do(f"urem i64 {line}, %taps")
         target = to.at(ring, to.times(slot, "%row.bytes"))
@@ -174,12 +178,20 @@ def _produce(
                 f"ptr {x}, ptr {panels}, ptr {out}, ptr {bias}, ptr %limits, "
                 f"ptr %no.offsets, i64 %inner, i64 %held.pixel, i64 {left}, i64 %width"
             )
-            for compare, name in (("ugt", "pointwise"), ("ule", "remaining")):
-                with to.when(to.do(f"icmp {compare} i64 {left}, {half}")):
-                    to.lines.append(f"  call void @{name}({given})")
+            _call_pointwise(to, form, left, given)
         if form.activations[0] == SILU:
             count = to.do(f"udiv i64 {to.times('%width', '%held.pixel')}, 4")
             to.lines.append(f"  call void @silu(ptr {target}, i64 {count})")
+
+
+def _call_pointwise(to: _Writer, form: Form, left: str, given: str) -> None:
+    """Emit the call for a panel, which has ``left`` channels at least."""
+    if not form.has_half:
+        to.lines.append(f"  call void @pointwise({given})")
+        return
+    for compare, name in (("ugt", "pointwise"), ("ule", "remaining")):
+        with to.when(to.do(f"icmp {compare} i64 {left}, {form.half.channels}")):
+            to.lines.append(f"  call void @{name}({given})")
 
 
 def _fill_table(to: _Writer, ring: str, table: str, top: str) -> None:

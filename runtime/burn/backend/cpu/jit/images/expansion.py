@@ -50,7 +50,7 @@ def expansion_kernel(given: Expansion) -> Kernel:
     count, height, width, _ = image.shape
     lines, columns = wins.count
     taps, (top, left) = wins.kernel[0], (pads[0] for pads in wins.pads)
-    form = _form(inner, width, columns, (kind, depthwise.kind))
+    form = _form(weight.shape, width, columns, (kind, depthwise.kind))
     lanes = form.narrow.channels
     held = -(-channels // lanes) * lanes
     line = held * (width + sum(wins.pads[1]))
@@ -73,14 +73,18 @@ def expansion_kernel(given: Expansion) -> Kernel:
     return Kernel(source_of(form), (), words, work, parts, owned=arrays)
 
 
-def _form(inner: int, width: int, columns: int, kinds: tuple[str, str]) -> Form:
-    """Return the form for lines of ``width`` and ``columns`` pixels."""
+def _form(
+    weight: tuple[int, ...], width: int, columns: int, kinds: tuple[str, str]
+) -> Form:
+    """Return the form for weights [C, I], and lines of ``width`` and ``columns``."""
+    channels, inner = weight
     floats = machine().floats
     wide, narrow = TILES[floats], NARROW[floats]
     sizes, others = _sizes(wide, width), _sizes(narrow, columns)
     half = Tiles(sizes, wide.channels // 2)
     wide, narrow = wide._replace(pixels=sizes), narrow._replace(pixels=others)
-    return Form(wide, half, narrow, 4 * inner, kinds)
+    has_half = 0 < channels % wide.channels <= half.channels
+    return Form(wide, half, narrow, 4 * inner, kinds, has_half)
 
 
 def _sizes(tiles: Tiles, width: int) -> tuple[int, ...]:
