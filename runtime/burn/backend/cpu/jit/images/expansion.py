@@ -80,21 +80,20 @@ def _form(
     channels, inner = weight
     floats = machine().floats
     wide, narrow = TILES[floats], NARROW[floats]
-    sizes, others = _sizes(wide, width), _sizes(narrow, columns)
+    sizes = _sizes(wide.pixels[0], width)
+    others = _sizes(narrow.pixels[0], columns)
     half = Tiles(sizes, wide.channels // 2)
     wide, narrow = wide._replace(pixels=sizes), narrow._replace(pixels=others)
     has_half = 0 < channels % wide.channels <= half.channels
     return Form(wide, half, narrow, 4 * inner, kinds, has_half)
 
 
-def _sizes(tiles: Tiles, width: int) -> tuple[int, ...]:
-    """Return the sizes of the tiles that a line is cut into: others need no code."""
-    used: list[int] = []
-    for size in tiles.pixels:
-        if width >= size:
-            used.append(size)
-            width %= size
-    return tuple(used)
+def _sizes(most: int, width: int) -> tuple[int, ...]:
+    """Return the sizes of the tiles that a line is cut into: equal ones and a rest."""
+    count = -(-width // most)
+    size = -(-width // count)
+    rest = width - (count - 1) * size
+    return (size,) if rest == size else (size, rest)
 
 
 def _panels(weight: Array, form: Form) -> Array:
