@@ -17,7 +17,12 @@ from burn.backend.cpu.jit.entries import GENERATED
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.products.single_rows import RowOperands, row_kernel
 from burn.backend.cpu.onednn.binding import engine
-from tests.runtime.onednn import assert_close, assert_trained_alike, normal
+from tests.runtime.onednn import (
+    assert_close,
+    assert_trained_alike,
+    needs_onednn,
+    normal,
+)
 from tests.sampling import example_count
 
 pytest.importorskip("llvmlite")
@@ -127,6 +132,7 @@ def test_plans(
         assert_close(actual, expected)
 
 
+@needs_onednn  # without it other layers are generated as well
 @needs_measured
 @pytest.mark.parametrize(
     ("rows", "outputs", "is_generated"),
