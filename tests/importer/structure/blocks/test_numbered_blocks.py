@@ -11,7 +11,7 @@ import burn
 from burn_import.loading import load
 from burn_import.options import Options
 from burn_import.pipeline import import_model
-from tests.importer.structure.numbered_net import BLOCKS, NumberedNet
+from tests.importer.structure.blocks.numbered_net import BLOCKS, NumberedNet
 from tests.modules import call, onnxruntime_outputs
 
 #: The channels of five blocks: they stay, grow and shrink.
