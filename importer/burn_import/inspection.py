@@ -95,7 +95,7 @@ def inspect_model(path: Path, sizes: Mapping[str, int] | None = None) -> Facts:
     counts = Counter(n.op.onnx for top in graph.nodes for n in nested_nodes(top))
     costs = [_flops(graph, node, sizes or {}) for node in graph.nodes]
     return Facts(
-        {name: graph.types[name].name for name in graph.given},
+        {name: graph.types[name].name for name in graph.arguments},
         {name: str(getattr(graph.type(name), "name", "?")) for name in graph.results},
         tuple(_layers(rows)),
         dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
@@ -112,7 +112,7 @@ def _check_names(sizes: Mapping[str, int], graph: Graph) -> None:
 
     types = {
         name: (kind.dtype, [str(n) for n in kind.shape or () if not isinstance(n, int)])
-        for name in graph.given
+        for name in graph.arguments
         if isinstance(kind := graph.types[name], Type)
     }
     check_sizes(sizes, types)
@@ -135,8 +135,8 @@ def _elements(kind: Type | None, sizes: Mapping[str, int]) -> int | None:
 
 
 def _number(extent: Dim, sizes: Mapping[str, int]) -> int:
-    given = {name: sizes.get(name, 1) for name in symbols(extent)}
-    return max(int(bind(extent, given)), 0)
+    sizes_of_symbols = {name: sizes.get(name, 1) for name in symbols(extent)}
+    return max(int(bind(extent, sizes_of_symbols)), 0)
 
 
 def _flops(graph: Graph, node: Node, sizes: Mapping[str, int]) -> int | None:

@@ -100,7 +100,7 @@ class Options:
     def mark(self) -> str:
         """Return a digest of the options except names; "" for the defaults."""
         hint_values = astuple(replace(self.hints, config=None))
-        wanted: tuple[Any, ...] = (
+        settings: tuple[Any, ...] = (
             None if self.passes is None else sorted(set(self.passes)),
             self.flat,
             self.dtype,
@@ -109,22 +109,22 @@ class Options:
             tuple(self.outputs),
         )
         if hint_values != astuple(Hints()):
-            wanted += hint_values
+            settings += hint_values
         if self.standalone:
-            wanted += ("standalone",)
+            settings += ("standalone",)
         if self.target != "burn":
-            wanted += (self.target,)
+            settings += (self.target,)
         if self.embed:
-            wanted += ("embed",)
+            settings += ("embed",)
         if self.dropout:
-            wanted += ("dropout",)
+            settings += ("dropout",)
         if self.shard_size is not None:
-            wanted += (self.shard_size,)
-        if wanted == (None, False, None, [], (), ()):
+            settings += (self.shard_size,)
+        if settings == (None, False, None, [], (), ()):
             return ""
         import hashlib  # loads OpenSSL, which `--version` does without
 
-        return hashlib.sha256(ascii(wanted).encode("ascii")).hexdigest()[:8]
+        return hashlib.sha256(ascii(settings).encode("ascii")).hexdigest()[:8]
 
 
 def parse_shape(text: str) -> tuple[str, Extents]:

@@ -166,10 +166,10 @@ def _read_model(path: Path, options: Options) -> tuple[RawModel | Checkpoint, st
     from burn_import.transform import check_applicable
     from burn_ir import RawModel
 
-    given = partial(read, path, options.hints, options.shapes)
-    raw = given(restores_dropout=options.dropout)
+    read_file = partial(read, path, options.hints, options.shapes)
+    raw = read_file(restores_dropout=options.dropout)
     if isinstance(raw, RawModel) and load_operators_for(raw):
-        raw = given(restores_dropout=options.dropout)  # with inlined functions
+        raw = read_file(restores_dropout=options.dropout)  # with inlined functions
     kind = file_kind(path)
     check_applicable(kind, options)
     if kind is not FileKind.ONNX or not isinstance(raw, RawModel):

@@ -154,7 +154,7 @@ class _Unblocking:
         if activation:
             steps.append((activation, ("",), {}))
         last = data[0]
-        for index, (op_type, inputs, given) in enumerate(steps):
+        for index, (op_type, inputs, own_attrs) in enumerate(steps):
             final = index == len(steps) - 1
             out = node.outputs[0] if final else f"{node.outputs[0]}.{op_type}"
             names = tuple(last if n == "" else n for n in inputs)
@@ -162,9 +162,9 @@ class _Unblocking:
                 node, domain="", op_type=op_type, inputs=names, outputs=(out,)
             )
             if op_type == activation:
-                given, more = self.parameters(activation, params)
+                own_attrs, more = self.parameters(activation, params)
                 step = replace(step, inputs=names + more)
-            yield replace(step, attrs=given)
+            yield replace(step, attrs=own_attrs)
             last = out
 
     def in_blocks(self, node: RawNode, block: int) -> bool:

@@ -249,7 +249,7 @@ class _Builder:
         graphs: dict[str, Graph] = {}
         if names:
             # Exporters write branches for other ranks, which do not fit these operands.
-            only = operators()[raw.domain, raw.op_type].taken(operands)
+            only = operators()[raw.domain, raw.op_type].only_branch(operands)
             for name in names if only is None else [only]:
                 graphs[name] = self.body(scope, raw, name, operands, captured)
             graphs = {name: graphs[only or name] for name in names}

@@ -35,17 +35,17 @@ def _requests_derivatives(node: RawNode) -> bool:
 def _with_function(node: RawNode, producers: Mapping[str, RawNode]) -> RawNode:
     if not _requests_derivatives(node):
         return node
-    given = (*node.attrs.get("xs", ()), *(node.attrs.get("zs") or ()))
+    names = (*node.attrs.get("xs", ()), *(node.attrs.get("zs") or ()))
     result = str(node.attrs.get("y", ""))
     inner: dict[int, RawNode] = {}
     wanted = [result]
     while wanted:
         name = wanted.pop()
         maker = producers.get(name)
-        if name in given or maker is None or id(maker) in inner or maker is node:
+        if name in names or maker is None or id(maker) in inner or maker is node:
             continue
         inner[id(maker)] = _with_function(maker, producers)
         wanted += node_reads(inner[id(maker)])
-    inputs = {name: Type(np.dtype("V"), None) for name in given}
+    inputs = {name: Type(np.dtype("V"), None) for name in names}
     body = RawGraph(result, inputs, (result,), tuple(inner.values()), {})
     return replace(node, attrs={**node.attrs, "function": body})

@@ -22,7 +22,7 @@ def evaluate(
     initial value. ``watch`` is called with every node and its results, in order.
     """
     values = dict(zip(graph.inputs, inputs, strict=False))
-    states = zip(graph.inputs[len(graph.given) :], graph.states, strict=True)
+    states = zip(graph.inputs[len(graph.arguments) :], graph.states, strict=True)
     defaults = {**graph.defaults, **dict(states)}
 
     def read(name: str | None) -> Value:

@@ -172,7 +172,7 @@ class Graph:
         return Type.of(self.constants[name])
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def arguments(self) -> tuple[str, ...]:
         """The inputs that a caller passes: those that are no states."""
         return self.inputs[: len(self.inputs) - len(self.states)]
 

@@ -127,12 +127,16 @@ def infer_op(op: Op, operands: Sequence[Type | None]) -> tuple[Type, ...]:
 
 
 def _can_fold(op: Op, operands: Sequence[Type | None], results: Sequence[Type]) -> bool:
-    given = False
+    has_contents = False
     for t in operands:  # checked first, as few operands are constants
         if t is not None and (t.known is None or t.known.size > KNOWN_LIMIT):
             return False
-        given = given or t is not None
-    if not given or not op.deterministic or any(r.known is not None for r in results):
+        has_contents = has_contents or t is not None
+    if (
+        not has_contents
+        or not op.deterministic
+        or any(r.known is not None for r in results)
+    ):
         return False
     return all(_small_integers(result) for result in results)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 
 
-def free_name(name: str, *taken: Container[str]) -> str:
+def free_name(name: str, *used: Container[str]) -> str:
     """Return ``name`` with underscores appended until no container has it."""
-    while any(name in names for names in taken):
+    while any(name in names for names in used):
         name += "_"
     return name
 

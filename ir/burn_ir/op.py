@@ -200,9 +200,9 @@ class Op(ABC):
 
     def __init__(self, *values: Any, **named: Any) -> None:
         names = _names(type(self))
-        given = {**dict(zip(names, values, strict=False)), **named}
-        state = {**_defaults(type(self)), **given}
-        if len(given) < len(values) + len(named) or len(state) != len(names):
+        explicit = {**dict(zip(names, values, strict=False)), **named}
+        state = {**_defaults(type(self)), **explicit}
+        if len(explicit) < len(values) + len(named) or len(state) != len(names):
             raise TypeError(_argument_error(type(self), values, named))
         self.__dict__.update(state)
         self.__post_init__()
@@ -320,7 +320,7 @@ class Op(ABC):
         return Flow(())
 
     @classmethod
-    def taken(cls, operands: Sequence[Type | None]) -> str | None:
+    def only_branch(cls, operands: Sequence[Type | None]) -> str | None:
         """Return the attribute of the only subgraph that runs, None if several may."""
         return None
 

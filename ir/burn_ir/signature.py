@@ -63,23 +63,23 @@ class Arity:
 @cache
 def arity(cls: type[Op]) -> Arity:
     """Return the number of operands that the operator takes."""
-    given, variadic = _parameters(cls.infer)
+    positional, variadic = _parameters(cls.infer)
     _, endless = _parameters(cls.lower)
     most = None if endless else len(_parameters(cls.lower)[0])
     if variadic is None:
-        most = len(given)
-    least = sum(p.default is inspect.Parameter.empty for p in given)
+        most = len(positional)
+    least = sum(p.default is inspect.Parameter.empty for p in positional)
     rest_optional = variadic is not None and "None" in str(variadic.annotation)
-    if variadic is not None and not given and not rest_optional:
+    if variadic is not None and not positional and not rest_optional:
         least = 1
-    optional = tuple("None" in str(p.annotation) for p in given)
+    optional = tuple("None" in str(p.annotation) for p in positional)
     return Arity(
         least,
         most,
         optional,
         rest_optional,
-        len(given),
-        tuple(_kinds(p.annotation) for p in given),
+        len(positional),
+        tuple(_kinds(p.annotation) for p in positional),
         _kinds(variadic.annotation) if variadic is not None else frozenset(),
     )
 

@@ -12,7 +12,7 @@ from burn_ir.types import Type
 
 def changed_states(graph: Graph) -> Iterator[Problem]:
     """Yield a problem for each state whose type changes in a call."""
-    before = graph.inputs[len(graph.given) :]
+    before = graph.inputs[len(graph.arguments) :]
     after = graph.outputs[len(graph.results) :]
     for state, name, result in zip(graph.states, before, after, strict=True):
         if result not in {*graph.types, *graph.constants}:

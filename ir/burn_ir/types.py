@@ -70,13 +70,13 @@ class Type:
             InvalidOperand: one of them is out of range.
             Undecided: the rank is not known.
         """
-        given = (axes,) if isinstance(axes, int | np.integer) else tuple(axes)
-        for axis in given:
+        numbers = (axes,) if isinstance(axes, int | np.integer) else tuple(axes)
+        for axis in numbers:
             if not -self.rank <= axis < self.rank:
                 raise InvalidOperand(
                     f"expected an axis in [{-self.rank}, {self.rank}), got {axis}"
                 )
-        return tuple(int(axis) % self.rank for axis in given)
+        return tuple(int(axis) % self.rank for axis in numbers)
 
     def with_shape(self, shape: Sequence[Dim] | None) -> Type:
         """Return this dtype with another shape and unknown contents."""

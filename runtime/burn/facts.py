@@ -38,3 +38,7 @@ class Facts(TypedDict, total=False):
     gradient_of: Any
     #: Why the primitive has no gradient rule, None if it has one.
     no_gradient: str | None
+
+
+#: What norms and softmaxes declare, beside the bounds of their results.
+NORMALIZATION = Facts(traceable=True, removable=True, memory_bound=True, numpy_time=3.0)

@@ -279,9 +279,9 @@ _RENAMED = {"dim": "axis", "keepdim": "keepdims"}
 
 def _unknown_arguments(name: str, unknown: dict[str, Any]) -> TypeError:
     """Return an error that names the arguments a reduction has instead."""
-    given = next(iter(unknown))
-    remedy = f"; use {_RENAMED[given]}" if given in _RENAMED else ""
-    return TypeError(f"{name}() got an unexpected keyword argument {given!r}{remedy}")
+    keyword = next(iter(unknown))
+    remedy = f"; use {_RENAMED[keyword]}" if keyword in _RENAMED else ""
+    return TypeError(f"{name}() got an unexpected keyword argument {keyword!r}{remedy}")
 
 
 def _varargs(values: tuple[Any, ...]) -> Any:

@@ -58,8 +58,8 @@ def _build_py(base: Any, models: list[Any], root: Path) -> type[Any]:
                 if model.record
                 for end in RECORD_ENDS
             ]
-            given: dict[str, list[str]] = getattr(self, "package_data", None) or {}
-            self.package_data = {**given, "": [*given.get("", ()), *names]}
+            current: dict[str, list[str]] = getattr(self, "package_data", None) or {}
+            self.package_data = {**current, "": [*current.get("", ()), *names]}
 
         def run(self) -> None:
             from burn_import.build.project import BuildFailed, import_models

@@ -25,10 +25,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _shapes(
-    ctx: click.Context, param: click.Parameter, given: Sequence[str]
+    ctx: click.Context, param: click.Parameter, texts: Sequence[str]
 ) -> dict[str, Extents]:
     shapes: dict[str, Extents] = {}
-    for text in given:
+    for text in texts:
         try:
             name, extents = parse_shape(text)
         except ValueError as error:
@@ -39,13 +39,13 @@ def _shapes(
     return shapes
 
 
-def _size(ctx: click.Context, param: click.Parameter, given: str | None) -> int | None:
-    if given is None:
+def _size(ctx: click.Context, param: click.Parameter, text: str | None) -> int | None:
+    if text is None:
         return None
     from burn.record import parse_size
 
     try:
-        return parse_size(given)
+        return parse_size(text)
     except ValueError as error:
         raise click.BadParameter(str(error), ctx, param) from None
 
@@ -171,23 +171,23 @@ def choices(command: F) -> F:
     return command
 
 
-def options_of(given: dict[str, Any]) -> Options:
+def options_of(arguments: dict[str, Any]) -> Options:
     """Return the options that a command's further arguments set.
 
     Raises:
         click.UsageError: the arguments contradict each other.
     """
-    given = dict(given)
-    passes = split_names(given.pop("passes"))
-    if given.pop("no_simplify"):
+    arguments = dict(arguments)
+    passes = split_names(arguments.pop("passes"))
+    if arguments.pop("no_simplify"):
         if passes:
             raise click.UsageError("expected one of --simplify and --no-simplify")
-        return _options(given, ())
-    return _options(given, passes or None)
+        return _options(arguments, ())
+    return _options(arguments, passes or None)
 
 
-def _options(given: dict[str, Any], passes: tuple[str, ...] | None) -> Options:
-    hints = {field.name: given.pop(field.name) for field in fields(Hints)}
-    ends = {key: split_names(given.pop(key)) for key in ("inputs", "outputs")}
-    wanted: dict[str, Any] = {**given, **ends}
-    return Options(passes=passes, hints=Hints(**hints), **wanted)
+def _options(arguments: dict[str, Any], passes: tuple[str, ...] | None) -> Options:
+    hints = {field.name: arguments.pop(field.name) for field in fields(Hints)}
+    ends = {key: split_names(arguments.pop(key)) for key in ("inputs", "outputs")}
+    settings: dict[str, Any] = {**arguments, **ends}
+    return Options(passes=passes, hints=Hints(**hints), **settings)

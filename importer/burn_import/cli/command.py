@@ -209,7 +209,7 @@ def import_command(
     depfile: Path | None,
     style: str,
     verbose: bool,
-    **given: Any,
+    **arguments: Any,
 ) -> None:
     """Write the Python module of MODEL: an ONNX file, an exported program or weights.
 
@@ -219,7 +219,7 @@ def import_command(
     (.pt, .pth, .ckpt, .bin, .safetensors or its index, or a record of Burn), and these
     are written.
     """
-    options = options_of(given)
+    options = options_of(arguments)
     record = output if _is_record(output) else None
     if precision is not None and record is None:
         raise click.UsageError("expected a record as output, to have a precision")

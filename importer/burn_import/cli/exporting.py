@@ -53,7 +53,7 @@ from burn_import.options import split_names
 @format_option
 @click.pass_context
 def export_command(
-    ctx: click.Context, /, module: Path, output: str, style: str, **given: Any
+    ctx: click.Context, /, module: Path, output: str, style: str, **arguments: Any
 ) -> None:
     """Write the model in MODULE, a file of Python, as an ONNX file.
 
@@ -63,10 +63,10 @@ def export_command(
         from burn_import.cli.modules import load_module
 
         check_name(output)
-        model = load_module(module, given["weights"], given["class_name"])
+        model = load_module(module, arguments["weights"], arguments["class_name"])
         answer.make_parent(Path(output))
         with progress(f"exporting {module.name}"):
-            written = _export(model, output, given)
+            written = _export(model, output, arguments)
         if style == "json":
             data = written.data and str(written.data)
             compared = {"engine": written.engine, "difference": written.difference}
@@ -89,14 +89,14 @@ def check_name(output: str) -> None:
         raise OutputRefused(f"expected an output that ends in .onnx, got {output!r}")
 
 
-def _export(model: Any, output: str, given: dict[str, Any]) -> Any:
+def _export(model: Any, output: str, arguments: dict[str, Any]) -> Any:
     """Export ``model`` for inputs of the types that its module declares."""
     from burn_import.export.declared_inputs import export_declared
 
     names = ("inputs", "fixed", "opset", "external_data", "specialize", "force")
-    options = {key: given[key] for key in names}
-    options["output_names"] = split_names((given["output_names"],))
-    return export_declared(model, output, verify=not given["no_verify"], **options)
+    options = {key: arguments[key] for key in names}
+    options["output_names"] = split_names((arguments["output_names"],))
+    return export_declared(model, output, verify=not arguments["no_verify"], **options)
 
 
 def _show(written: Any) -> None:

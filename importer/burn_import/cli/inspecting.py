@@ -99,17 +99,22 @@ def check_command(
 @format_option
 @click.pass_context
 def inspect_command(
-    ctx: click.Context, /, model: Path, sizes: dict[str, int], style: str, **given: Any
+    ctx: click.Context,
+    /,
+    model: Path,
+    sizes: dict[str, int],
+    style: str,
+    **arguments: Any,
 ) -> None:
     """Show what is in MODEL: layers, parameters, operators, FLOPs, memory."""
-    drawing = given["drawing"]
-    if drawing is None and (given["depth"] is not None or given["force"]):
+    drawing = arguments["drawing"]
+    if drawing is None and (arguments["depth"] is not None or arguments["force"]):
         raise click.UsageError("expected --graph FILE with --depth and --force")
     if drawing is not None and sizes:
         raise click.UsageError("expected one of --graph and --size")
     with Answer(Report(style, str(model)), False) as answer:
         if drawing is not None:
-            _draw(model, drawing, given["depth"], given["force"], style)
+            _draw(model, drawing, arguments["depth"], arguments["force"], style)
             ctx.exit()
         from burn_import.inspection import inspect_model
 

@@ -60,8 +60,8 @@ def load_module(path: Path, weights: Path | None = None, name: str = "") -> Any:
         and (key == name if name else _has_weights(value))
     ]
     if not classes:
-        wanted = f"a class {name!r}" if name else "a class with weights"
-        raise OutputRefused(f"{path}: expected {wanted}", _classes_in(module))
+        expected = f"a class {name!r}" if name else "a class with weights"
+        raise OutputRefused(f"{path}: expected {expected}", _classes_in(module))
     chosen: Any = classes[-1]
     # A standalone file has a class Module of its own.
     own = vars(module).get("Module", Module)

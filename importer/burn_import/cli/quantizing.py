@@ -92,7 +92,7 @@ def quantize_command(
     output: Path | None,
     to: str,
     style: str,
-    **given: Any,
+    **arguments: Any,
 ) -> None:
     """Quantize MODEL, and show the accuracy that it costs.
 
@@ -101,43 +101,45 @@ def quantize_command(
     MODEL is an ONNX file or what the importer reads besides, or a module that
     burn-import wrote, which is executed.
     """
-    _check_options(to, given)
+    _check_options(to, arguments)
     with Answer(Report(style, str(model)), False) as answer:
         output = output or Path(f"{model.stem}_{to}.onnx")
         answer.make_parent(output)
         with progress(f"quantizing {model.name}"):
-            result = _quantized(model, output, to, given)
+            result = _quantized(model, output, to, arguments)
         _show(result, style, model)
-        if given["count"] and style == "text":
+        if arguments["count"] and style == "text":
             click.echo("note: random samples; --calibration takes real ones", err=True)
     ctx.exit(answer.code)
 
 
-def _check_options(to: str, given: dict[str, Any]) -> None:
+def _check_options(to: str, arguments: dict[str, Any]) -> None:
     """Check that the options fit each other.
 
     Raises:
         click.UsageError: there are no samples or two kinds, or some have no effect.
     """
-    if given["files"] and given["count"]:
+    if arguments["files"] and arguments["count"]:
         raise click.UsageError("expected one of --calibration and --samples")
-    if not given["files"] and not given["count"]:
+    if not arguments["files"] and not arguments["count"]:
         raise click.UsageError(
             "expected samples: --calibration FILE.npz with representative inputs "
             "(numpy.savez('calibration.npz', NAME=ARRAY)), or --samples N for random "
             "ones, which show whether the model runs but not its accuracy"
         )
-    if to == "bf16" and given["exclude"]:
+    if to == "bf16" and arguments["exclude"]:
         raise click.UsageError("--exclude is for int8: bf16 converts the whole model")
 
 
-def _quantized(model: Path, output: Path, to: str, given: dict[str, Any]) -> Quantized:
+def _quantized(
+    model: Path, output: Path, to: str, arguments: dict[str, Any]
+) -> Quantized:
     from burn_import.quantization.quantize import quantize_bfloat16, quantize_int8
     from burn_import.verification.session import read_proto
 
-    force = given["force"]
+    force = arguments["force"]
     with _onnx_file(model) as path:
-        samples, evaluation = _samples(path, given)
+        samples, evaluation = _samples(path, arguments)
         if to == "bf16":
             proto = read_proto(path)
             source = path if model.suffix == ".py" else model
@@ -145,9 +147,9 @@ def _quantized(model: Path, output: Path, to: str, given: dict[str, Any]) -> Qua
             return quantize_bfloat16(source, output, proto, evaluation, **how)
         return quantize_int8(
             *(path, output, samples, evaluation),
-            per_channel=given["per_channel"],
-            exclude=given["exclude"],
-            has_sensitivities=not given["no_sensitivity"],
+            per_channel=arguments["per_channel"],
+            exclude=arguments["exclude"],
+            has_sensitivities=not arguments["no_sensitivity"],
             force=force,
             origin=model,
         )
@@ -173,18 +175,22 @@ def _onnx_file(model: Path) -> Iterator[Path]:
         yield path
 
 
-def _samples(path: Path, given: dict[str, Any]) -> tuple[list[Sample], list[Sample]]:
+def _samples(
+    path: Path, arguments: dict[str, Any]
+) -> tuple[list[Sample], list[Sample]]:
     """Return the samples to calibrate with, and those to compare with."""
     from burn_import.quantization.samples import random_samples, stored_samples
     from burn_import.verification.session import read_proto
     from burn_import.verification.verify import input_types
 
     types = input_types(read_proto(path))
-    if given["files"]:
-        samples = stored_samples(given["files"], types)
+    if arguments["files"]:
+        samples = stored_samples(arguments["files"], types)
     else:
-        samples = random_samples(types, given["count"], given["sizes"], given["seed"])
-    evaluation = stored_samples(given["evaluation_files"], types)
+        samples = random_samples(
+            types, arguments["count"], arguments["sizes"], arguments["seed"]
+        )
+    evaluation = stored_samples(arguments["evaluation_files"], types)
     return samples, evaluation or samples
 
 

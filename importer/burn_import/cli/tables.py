@@ -22,10 +22,10 @@ force_option = click.option("--force", is_flag=True, help="Replace an existing f
 output_option = click.option("-o", "--output", type=click.Path(), required=True)
 
 
-def sizes_of(ctx: Any, param: Any, given: tuple[str, ...]) -> dict[str, int]:
+def sizes_of(ctx: Any, param: Any, texts: tuple[str, ...]) -> dict[str, int]:
     """Parse ``--size NAME=NUMBER`` options to sizes of dimensions by name."""
     sizes = {}
-    for text in given:
+    for text in texts:
         name, _, number = text.partition("=")
         if not name or not number.isdigit():
             raise click.BadParameter(f"expected NAME=NUMBER, got {text!r}", ctx, param)

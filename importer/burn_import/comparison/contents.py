@@ -69,7 +69,7 @@ def _program_contents(raw: RawModel, compiled: Compiled, has_opsets: bool) -> Co
     return Contents(
         weights,
         _layer_classes(weights, _instance(compiled)),
-        {name: graph.types[name].name for name in graph.given},
+        {name: graph.types[name].name for name in graph.arguments},
         {name: str(getattr(graph.type(name), "name", "?")) for name in graph.results},
         (
             {name or "ai.onnx": n for name, n in raw.opsets.items()}

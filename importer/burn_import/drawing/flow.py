@@ -140,8 +140,8 @@ class _Builder:
         # its call.
         is_renamed = call.inputs != call.part.inputs
         inner = dict(values) if is_renamed else values
-        for name, given in zip(call.part.inputs, call.inputs, strict=False):
-            inner[name] = values.get(given, frozenset())
+        for name, operand in zip(call.part.inputs, call.inputs, strict=False):
+            inner[name] = values.get(operand, frozenset())
         self._walk(call.part, inner, depth - 1)
         for name, result in zip(call.outputs, call.part.outputs, strict=False):
             values[name] = inner.get(result, frozenset())

@@ -131,16 +131,16 @@ def _chains(
 
 def _place(row: list[_Slot], y: float) -> None:
     """Place the slots of a row below the mean of their sources, side by side."""
-    wanted = {id(slot): _mean(slot) for slot in row}
-    row.sort(key=lambda slot: wanted[id(slot)])
+    centers = {id(slot): _mean(slot) for slot in row}
+    row.sort(key=lambda slot: centers[id(slot)])
     height = max((slot.height for slot in row), default=0)
     end = float("-inf")
     for slot in row:
-        slot.x = max(wanted[id(slot)] - slot.width / 2, end + _GAP)
+        slot.x = max(centers[id(slot)] - slot.width / 2, end + _GAP)
         end = slot.x + slot.width
         slot.height = slot.height or height
         slot.y = y
-    shifts = [wanted[id(slot)] - slot.x - slot.width / 2 for slot in row]
+    shifts = [centers[id(slot)] - slot.x - slot.width / 2 for slot in row]
     shift = sum(shifts) / len(row) if row else 0
     for slot in row:
         slot.x += shift

@@ -41,8 +41,8 @@ class Emitter:
         ``outputs`` are pairs of a name and a leaf of the result.
         """
         reserved = [*inputs, *(output for output, _ in outputs)]
-        for taken in reserved:
-            self.writer.unique(taken)
+        for reserved_name in reserved:
+            self.writer.unique(reserved_name)
         infos = [self._input(number, text) for number, text in enumerate(inputs)]
         live = self._live_slots([leaf for _, leaf in outputs])
         for slot, box in self.program.reads.items():
@@ -91,9 +91,9 @@ class Emitter:
         args = [self._argument(arg) for arg in call.args]
         static = {name: self._argument(value) for name, value in call.static.items()}
         results = self._results(call, args, static)
-        several = list(results) if isinstance(results, list | tuple) else [results]
+        items = list(results) if isinstance(results, list | tuple) else [results]
         for slot, value, (shape, dtype) in zip(
-            step.outputs, several, writer.out, strict=True
+            step.outputs, items, writer.out, strict=True
         ):
             self.values[slot] = Operand(value.name, shape, dtype, value.constant)
 

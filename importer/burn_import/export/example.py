@@ -26,8 +26,8 @@ class ExampleRun(NamedTuple):
     @property
     def tensors(self) -> list[Tensor]:
         """Return the tensors among the arguments, in order."""
-        given = (*self.args, *self.named.values())
-        every = [leaf for value in given for _, leaf in leaves(value, "")]
+        inputs = (*self.args, *self.named.values())
+        every = [leaf for value in inputs for _, leaf in leaves(value, "")]
         return [leaf for leaf in every if type(leaf) is Tensor]
 
 
@@ -40,8 +40,8 @@ def example_run(model: Any, example: Any, names: Sequence[str] = ()) -> ExampleR
     if isinstance(model, Module):
         model = model.valid()
     args, named = arguments(example)
-    given = list(names) or input_names_of(model, args, named)
-    run = ExampleRun(model, args, named, given)
+    inputs = list(names) or input_names_of(model, args, named)
+    run = ExampleRun(model, args, named, inputs)
     if len(run.names) != len(run.tensors):
         raise ValueError(f"expected {len(run.tensors)} input names, got {run.names}")
     return run
@@ -55,10 +55,10 @@ def arguments(example: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
             return innermost(leaf)
         return tensor(leaf) if isinstance(leaf, np.ndarray | np.generic) else leaf
 
-    given = mapped(as_tensor, example)
-    if isinstance(given, dict):
-        return (), given
-    return (given if type(given) is tuple else (given,)), {}
+    inputs = mapped(as_tensor, example)
+    if isinstance(inputs, dict):
+        return (), inputs
+    return (inputs if type(inputs) is tuple else (inputs,)), {}
 
 
 def input_names_of(

@@ -104,7 +104,7 @@ def _model(
 
 
 def _named_outputs(
-    result: Any, given: Sequence[str], model: Any
+    result: Any, output_names: Sequence[str], model: Any
 ) -> list[tuple[str, Any]]:
     """Return the results with names: custom names, keys, documented names, or numbers.
 
@@ -121,11 +121,15 @@ def _named_outputs(
     else:
         outputs = list(leaves(result, "output"))
         listed = documented_outputs(model)
-        given = given or (listed if len(listed) == len(outputs) else [])
-    if given and len(given) != len(outputs):
-        raise OutputRefused(f"expected {len(outputs)} output names, got {list(given)}")
-    if given:
-        outputs = [(name, leaf) for name, (_, leaf) in zip(given, outputs, strict=True)]
+        output_names = output_names or (listed if len(listed) == len(outputs) else [])
+    if output_names and len(output_names) != len(outputs):
+        raise OutputRefused(
+            f"expected {len(outputs)} output names, got {list(output_names)}"
+        )
+    if output_names:
+        outputs = [
+            (name, leaf) for name, (_, leaf) in zip(output_names, outputs, strict=True)
+        ]
     if len({name for name, _ in outputs}) != len(outputs) or not outputs:
         names = [name for name, _ in outputs]
         raise OutputRefused(f"expected results of distinct names, got {names}")

@@ -145,15 +145,15 @@ def _verify(
         return None, ""
     inputs, results = expected
     names = [output.name for output in model.graph.output]
-    given = {i.name: inputs[i.name] for i in model.graph.input}
+    arrays = {i.name: inputs[i.name] for i in model.graph.input}
     is_quantized = any(n.op_type == "QuantizeLinear" for n in model.graph.node)
-    outputs, engine = run_model(model, given, is_optimized=not is_quantized)
+    outputs, engine = run_model(model, arrays, is_optimized=not is_quantized)
     worst = 0.0
-    for name, actual, wanted in zip(names, outputs, results, strict=True):
-        error = difference(np.asarray(actual), wanted)
+    for name, actual, reference in zip(names, outputs, results, strict=True):
+        error = difference(np.asarray(actual), reference)
         is_equal = error <= TOLERANCE
         if is_quantized and not is_equal:
-            is_equal = _norm_error(np.asarray(actual), wanted) <= QUANTIZED_TOLERANCE
+            is_equal = _norm_error(np.asarray(actual), reference) <= QUANTIZED_TOLERANCE
         if not is_equal:
             raise VerificationError(
                 f"output {name!r}: {engine} differs from the module by {error:.2g}"
@@ -162,13 +162,13 @@ def _verify(
     return worst, engine
 
 
-def _norm_error(actual: np.ndarray[Any, Any], wanted: Any) -> float:
+def _norm_error(actual: np.ndarray[Any, Any], reference: Any) -> float:
     """Return the norm of the deviations, relative to that of the results."""
-    wanted = np.asarray(wanted).astype(np.float64)
-    if actual.shape != wanted.shape or actual.dtype == object:
+    reference = np.asarray(reference).astype(np.float64)
+    if actual.shape != reference.shape or actual.dtype == object:
         return math.inf
-    error = np.linalg.norm(actual.astype(np.float64) - wanted)
-    return float(error / max(np.linalg.norm(wanted), np.finfo(np.float64).tiny))
+    error = np.linalg.norm(actual.astype(np.float64) - reference)
+    return float(error / max(np.linalg.norm(reference), np.finfo(np.float64).tiny))
 
 
 def _tensor(name: str, array: np.ndarray[Any, Any]) -> onnx.TensorProto:

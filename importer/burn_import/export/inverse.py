@@ -50,9 +50,9 @@ class Inverse:
 def bound(primitive: Primitive[..., Any], args: Any, static: Any) -> dict[str, Any]:
     """Return the arguments of a call by name."""
     signature = inspect.signature(primitive.kernel)
-    given = signature.bind(*args, **static)
+    bound_arguments = signature.bind(*args, **static)
     values: dict[str, Any] = {}
-    for name, value in given.arguments.items():
+    for name, value in bound_arguments.arguments.items():
         if signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
             values |= value
         elif value is not None:

@@ -76,10 +76,10 @@ def record(
         inputs.append(moved)
         return recorder.new(moved)
 
-    given = mapped(place, (list(args), dict(named)))
+    arguments = mapped(place, (list(args), dict(named)))
     try:
         with recorder.undone_unless_planned(), recorder.active():
-            result = function(*given[0], **given[1])
+            result = function(*arguments[0], **arguments[1])
             slots = mapped(_result_leaf, result)
             _check_writes(function, recorder)
     except UnplannableError as error:

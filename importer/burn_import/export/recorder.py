@@ -101,8 +101,8 @@ class ExportRecorder(Recorder):
 
     def _step(self, primitive: Any, args: Any, static: Any, result: Any) -> Any:
         """Record a new step that computes ``result`` in slots of its own; return it."""
-        several = isinstance(result, tuple)
-        items = [self.new(item) for item in (result if several else (result,))]
+        is_tuple = isinstance(result, tuple)
+        items = [self.new(item) for item in (result if is_tuple else (result,))]
         slots = tuple(map_structure(_slot, arg) for arg in map(self._read_boxes, args))
         self.events.append(
             Step(
@@ -112,7 +112,7 @@ class ExportRecorder(Recorder):
                 dtypes=tuple(item.dtype for item in items),
             )
         )
-        return tuple(items) if several else items[0]
+        return tuple(items) if is_tuple else items[0]
 
     def _note(self, result: Any) -> None:
         """Note the source of the last step, and whether it is a constant."""

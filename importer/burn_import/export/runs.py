@@ -71,8 +71,8 @@ class Runs:
             return leaf if change is None else change(leaf)
 
         example = (list(self.example.args), dict(self.example.named))
-        given, by_name = mapped(resized, example)
-        return record(model, tuple(given), by_name, recorder, sizes)
+        args, by_name = mapped(resized, example)
+        return record(model, tuple(args), by_name, recorder, sizes)
 
     def with_all_sizes(self) -> list[Recording]:
         """Return a run of the example, one per dimension, and one with all changed."""
@@ -160,8 +160,10 @@ def named_axes(
         TypeError: axes have no names, as in PyTorch's ``{"x": [0]}``.
         ValueError: an input or axis does not exist, or a dimension has two sizes.
     """
-    given = [dynamic, *dynamic.values()] if isinstance(dynamic, Mapping) else [dynamic]
-    if not all(isinstance(each, Mapping) for each in given):
+    mappings = (
+        [dynamic, *dynamic.values()] if isinstance(dynamic, Mapping) else [dynamic]
+    )
+    if not all(isinstance(each, Mapping) for each in mappings):
         raise TypeError(f"expected dynamic={{'x': {{0: 'batch'}}}}, got {dynamic!r}")
     axes: dict[tuple[int, int], str] = {}
     sizes: dict[str, int] = {}

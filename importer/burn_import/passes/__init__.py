@@ -22,29 +22,30 @@ from burn_import.passes.activations.softmax import softmax
 from burn_import.passes.activations.softplus import softplus
 from burn_import.passes.activations.softsign import softsign
 from burn_import.passes.attention.attention import attention
+from burn_import.passes.attention.einsum_attention import einsum_attention
 from burn_import.passes.attention.leading_transposes import leading_transposes
 from burn_import.passes.attention.needed_conditions import needed_conditions
 from burn_import.passes.attention.repeat_kv import repeat_kv
 from burn_import.passes.attention.rope import rope
 from burn_import.passes.attention.rotations import rotations
 from burn_import.passes.attention.windows import windows
-from burn_import.passes.cleanup.cse import merge
+from burn_import.passes.cleanup.cse import cse
 from burn_import.passes.cleanup.dead_code import dead_code
 from burn_import.passes.cleanup.detachments import detachments
 from burn_import.passes.cleanup.fold_branches import fold_branches
 from burn_import.passes.cleanup.fold_constants import fold_constants
 from burn_import.passes.cleanup.identities import identities
-from burn_import.passes.cleanup.identity_lookups import lookups
+from burn_import.passes.cleanup.identity_lookups import identity_lookups
 from burn_import.passes.cleanup.repetitions import repetitions
 from burn_import.passes.cleanup.selections import selections
-from burn_import.passes.cleanup.sink_constants import placement
+from burn_import.passes.cleanup.sink_constants import sink_constants
 from burn_import.passes.cleanup.strided_views import strided_views
 from burn_import.passes.cleanup.uniform_lookups import uniform_lookups
 from burn_import.passes.cleanup.wrapped_indices import wrapped_indices
 from burn_import.passes.layers.conv_bias import conv_bias
 from burn_import.passes.layers.conv_padding import conv_padding
-from burn_import.passes.layers.expand_fused_matmul import products
-from burn_import.passes.layers.expand_skip_norms import skip_norms
+from burn_import.passes.layers.expand_fused_matmul import expand_fused_matmul
+from burn_import.passes.layers.expand_skip_norms import expand_skip_norms
 from burn_import.passes.layers.linear import linear
 from burn_import.passes.layers.linear_rows import linear_rows
 from burn_import.passes.layers.tree_ensembles import tree_ensembles
@@ -58,12 +59,13 @@ from burn_import.passes.norms.plain_norms import plain_norms
 from burn_import.passes.norms.rms_norm import rms_norm
 from burn_import.passes.recurrent.recurrent import recurrent
 from burn_import.passes.recurrent.recurrent_cells import recurrent_cells
-from burn_import.passes.shapes.compose_movements import movements
+from burn_import.passes.shapes.chunked_slices import chunked_slices
+from burn_import.passes.shapes.compose_movements import compose_movements
 from burn_import.passes.shapes.einsum import einsum
 from burn_import.passes.shapes.equal_splits import equal_splits
 from burn_import.passes.shapes.float_ranges import float_ranges
 from burn_import.passes.shapes.growing_concats import growing_concats
-from burn_import.passes.shapes.implicit_broadcast import expansions
+from burn_import.passes.shapes.implicit_broadcast import implicit_broadcast
 from burn_import.passes.shapes.leading_axes import leading_axes
 from burn_import.passes.shapes.nested_slices import nested_slices
 from burn_import.passes.shapes.pixel_shuffle import pixel_shuffle
@@ -72,8 +74,8 @@ from burn_import.passes.shapes.reshape_targets import reshape_targets
 from burn_import.passes.shapes.roll import roll
 from burn_import.passes.shapes.single_slices import single_slices
 from burn_import.passes.shapes.splits import splits
-from burn_import.passes.shapes.squeeze_transpose import turns
-from burn_import.passes.shapes.unflatten_heads import stacks
+from burn_import.passes.shapes.squeeze_transpose import squeeze_transpose
+from burn_import.passes.shapes.unflatten_heads import unflatten_heads
 from burn_import.passes.shapes.written_slices import written_slices
 from burn_import.rewriting.graphs import Pass, apply_with_bodies
 from burn_ir.graph import Graph
@@ -88,19 +90,19 @@ PASSES: tuple[Pass, ...] = (
     float_ranges,
     detachments,
     selections,
-    products,
-    skip_norms,
+    expand_fused_matmul,
+    expand_skip_norms,
     recurrent,
     unit_rows,
     splits,
-    turns,
+    squeeze_transpose,
     reshape_targets,
-    movements,
+    compose_movements,
     repetitions,
     written_slices,
     growing_concats,
     strided_views,
-    expansions,
+    implicit_broadcast,
     layer_norm,
     rms_norm,
     group_norm,
@@ -131,21 +133,23 @@ PASSES: tuple[Pass, ...] = (
     reductions,
     uniform_lookups,
     wrapped_indices,
-    lookups,
-    stacks,
+    identity_lookups,
+    unflatten_heads,
     windows,
+    einsum_attention,
     attention,
     needed_conditions,
     repeat_kv,
     rotations,
     rope,
-    merge,
-    placement,
+    cse,
+    sink_constants,
     leading_transposes,
     einsum,
     leading_axes,
     nested_slices,
     single_slices,
+    chunked_slices,
     equal_splits,
 )
 
@@ -153,7 +157,7 @@ PASSES: tuple[Pass, ...] = (
 #: results.
 LAST = frozenset(
     {"leading_transposes", "einsum", "leading_axes", "nested_slices"}
-    | {"single_slices", "equal_splits"}
+    | {"single_slices", "chunked_slices", "equal_splits"}
 )
 
 #: Passes that run only if named, after the others: they limit the uses of the model
@@ -213,13 +217,13 @@ def _apply(apply: Pass, graph: Graph) -> Graph:
 def _select_passes(names: Iterable[str] | None) -> Sequence[Pass]:
     if names is None:
         return PASSES
-    wanted, every = set(names), (*PASSES, *OPTIONAL_PASSES)
+    selected, every = set(names), (*PASSES, *OPTIONAL_PASSES)
     available = {apply.__name__ for apply in every}
-    if ALL in wanted:
-        wanted = wanted - {ALL} | {apply.__name__ for apply in PASSES}
-    if not wanted <= available:
+    if ALL in selected:
+        selected = selected - {ALL} | {apply.__name__ for apply in PASSES}
+    if not selected <= available:
         raise ValueError(
             f"expected passes among {', '.join(sorted(available))}, "
-            f"got {', '.join(sorted(wanted - available))}"
+            f"got {', '.join(sorted(selected - available))}"
         )
-    return [apply for apply in every if apply.__name__ in wanted]
+    return [apply for apply in every if apply.__name__ in selected]

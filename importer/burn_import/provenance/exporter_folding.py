@@ -13,10 +13,10 @@ from burn_ir.graph import Graph
 from burn_ir.op import Layer
 
 #: Names of ``torch.export`` for weights in another layout, and of older exporters for
-#: folded arrays.
+#: folded arrays. PyTorch 0.4 and 1.0 number all arrays, which tells nothing.
 _LAYOUT = re.compile(
     r"(val|var|node|initializer|constant|t|transpose|permute|view|reshape|contiguous|"
-    r"clone|unsqueeze|squeeze|to_copy|_to_copy)(_\d+)*$|.*\d{2}_?$"
+    r"clone|unsqueeze|squeeze|to_copy|_to_copy)(_\d+)*$|.*\d{2}_?$|\d+$"
 )
 
 

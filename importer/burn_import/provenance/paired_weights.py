@@ -6,7 +6,12 @@ from itertools import chain
 
 from burn_import.provenance.exporter_folding import is_computed, is_folded
 from burn_import.provenance.path_segments import Path, clean
-from burn_import.provenance.weight_owners import is_authored, original
+from burn_import.provenance.weight_owners import (
+    is_authored,
+    is_uniform,
+    moved_to_sibling,
+    original,
+)
 from burn_ir.graph import Graph, nested_nodes
 from burn_ir.ops.fused import Linear
 
@@ -18,7 +23,8 @@ def weights_of_biases(graph: Graph) -> dict[str, Path]:
 
     The ``in_proj_weight`` of ``nn.MultiheadAttention`` is the matrix that is applied
     with ``in_proj_bias``: no array of the file has the key. A matrix that is applied
-    with several biases has no path.
+    with several biases has no path. Equal biases, such as new ones of zeros, are stored
+    once; the matrix then is in the module that applies it.
     """
     constants = graph.constants
     paths: dict[str, set[Path]] = {}
@@ -34,8 +40,18 @@ def weights_of_biases(graph: Graph) -> dict[str, Path]:
             continue
         key = f"{name.removesuffix(_BIAS)}{_WEIGHT}"
         is_bias = name.endswith(_BIAS) and is_authored(graph, bias)
-        if is_bias and key not in constants:
-            paths.setdefault(weight, set()).add(clean(key.split(".")))
-    single = {weight: own.pop() for weight, own in paths.items() if len(own) == 1}
+        path, scope = clean(key.split(".")), clean(node.scope)
+        if scope and is_uniform(constants[bias]):  # one for all modules
+            path = (*scope, path[-1])
+        path = moved_to_sibling(scope, path) or path
+        if is_bias and ".".join(path) not in constants:
+            paths.setdefault(weight, set()).add(path)
+    single = {w: min(own) for w, own in paths.items() if _are_siblings(own)}
     taken = list(single.values())
     return {weight: path for weight, path in single.items() if taken.count(path) == 1}
+
+
+def _are_siblings(paths: set[Path]) -> bool:
+    """Return whether paths differ only in the element of a list that they are in."""
+    first = min(paths)
+    return all(moved_to_sibling(p, first) == p for p in paths if p != first)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from burn.dtypes import DType, float32, is_float
 from burn_import.provenance.exporter_folding import is_module
+from burn_import.provenance.path_segments import Path
+from burn_import.provenance.weight_owners import is_uniform, original
 from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Layer
+from burn_ir.ops.dropout import TrackedDropout
 from burn_ir.types import Type
 
 
@@ -60,7 +63,41 @@ class StoredLayers:
         if self.constructors.setdefault(key, call) == call:
             (self.weights if fits else self.other_dtypes)[id(node)] = names
 
+    def filled(self) -> set[str]:
+        """Return the filled arrays of several layers, whose keys tell no layer.
+
+        Exporters store equal arrays once, such as the zeros of new biases.
+        """
+        readers: dict[str, set[tuple[str, ...]]] = {}
+        for weights in self.weights.values():
+            for name in weights.values():
+                readers.setdefault(name, set()).add(tuple(weights.values()))
+        arrays = self.graph.constants
+        shared = [name for name, layers in readers.items() if len(layers) > 1]
+        return {original(self.graph, n) for n in shared if is_uniform(arrays[n])}
+
     def _stored_dtype(self, name: str) -> DType | None:
         """Return the dtype of a stored float array, else None."""
         array = self.graph.constants.get(name)
         return None if array is None or not is_float(array.dtype) else array.dtype
+
+
+def first_dropouts(nodes: Iterable[Node]) -> dict[int, Node]:
+    """Map each dropout to the first call of its module.
+
+    Nothing else runs in the scope of such a module, and all calls are equal.
+    """
+    scopes: dict[Path, list[Node]] = {}
+    for node in nodes:
+        scopes.setdefault(node.scope, []).append(node)
+    return {
+        id(node): inside[0]
+        for scope, inside in scopes.items()
+        if scope and all(_are_equal_dropouts(node, inside[0]) for node in inside)
+        for node in inside
+    }
+
+
+def _are_equal_dropouts(a: Node, b: Node) -> bool:
+    is_dropout = isinstance(a.op, TrackedDropout) and isinstance(b.op, TrackedDropout)
+    return is_dropout and a.op == b.op

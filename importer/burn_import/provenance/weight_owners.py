@@ -13,6 +13,8 @@ from burn_import.provenance.path_segments import Path
 from burn_ir.graph import Graph, Node, nested_nodes
 from burn_ir.types import Array
 
+#: Number of leading elements that are compared first.
+_FEW = 64
 _DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
 #: The end of PaddlePaddle's names, whose dot separates no modules: ``conv2d_5.w_0`` is
 #: the weight of a layer.
@@ -179,6 +181,9 @@ class Homes:
         owner = self.runs.get(named) or self._first(node)
         if owner is node or not scope or scope == named[: len(scope)]:
             return None
+        sibling = moved_to_sibling(scope, named)
+        if sibling is not None and len(scope) < len(named):
+            return sibling
         if self._have_equal_weights(owner, node) and not self._is_other_module(
             owner, scope, named
         ):
@@ -211,6 +216,23 @@ class Homes:
         return self.scope(owner) == named and not is_again(scope, named)
 
 
+def moved_to_sibling(scope: Path, path: Path) -> Path | None:
+    """Return ``path`` in another element of a list, in which ``scope`` is, or None.
+
+    ``layers.1.attention`` moves ``layers.0.attention.out`` to ``layers.1``: exporters
+    store equal weights once, and modules do not read those of their siblings.
+    """
+    for at, (own, other) in enumerate(zip(scope, path, strict=False)):
+        if own != other:
+            is_moved = own.isdigit() and other.isdigit()
+            rest = scope[at + 1 :]
+            is_around = rest == path[at + 1 : at + 1 + len(rest)]
+            return (
+                (*scope[: at + 1], *path[at + 1 :]) if is_moved and is_around else None
+            )
+    return None
+
+
 def are_same_weights(graph: Graph, a: Sequence[str], b: Sequence[str]) -> bool:
     """Return whether two layers at one path have equal weights.
 
@@ -233,6 +255,14 @@ def have_equal_contents(graph: Graph, a: str, b: str) -> bool:
     if x.dtype != y.dtype or not np.array_equal(x, y):
         return False
     return bool((x != x.reshape(-1)[:1]).any())
+
+
+def is_uniform(array: Array) -> bool:
+    """Return whether two or more elements are all the same."""
+    if array.size < 2:
+        return False
+    row = array[(0,) * (array.ndim - 1)][:_FEW]  # a view in memory order
+    return bool((row == row[0]).all() and (array == row[0]).all())
 
 
 def is_again(scope: Path, path: Path) -> bool:

@@ -177,8 +177,8 @@ class _State:
         for number in reversed(range(len(stored))):
             if stored[number].name not in self.names:
                 del stored[number]
-        there = {tensor.name for tensor in stored}
-        stored.extend(t for t in self.weights if t.name not in there)
+        names = {tensor.name for tensor in stored}
+        stored.extend(t for t in self.weights if t.name not in names)
         del model.graph.node[:], model.graph.value_info[:], model.opset_import[:]
         model.MergeFrom(self.rest)
 

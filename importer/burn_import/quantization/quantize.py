@@ -86,9 +86,9 @@ class Reference:
         sums = [ErrorSums() for _ in self.names]
         for sample, expected in zip(self.samples, self.results, strict=True):
             pairs = zip(run(sample), expected, strict=True)
-            for at, (actual, wanted) in enumerate(pairs):
-                if _is_float(wanted):
-                    sums[at] = sums[at].with_arrays(np.asarray(actual), wanted)
+            for at, (actual, reference) in enumerate(pairs):
+                if _is_float(reference):
+                    sums[at] = sums[at].with_arrays(np.asarray(actual), reference)
         return tuple(
             OutputAccuracy(name, each.accuracy(), _has_scores(first))
             for name, each, first in zip(self.names, sums, self.results[0], strict=True)

@@ -162,13 +162,14 @@ class Dataflow:
         outputs = self.outputs
         return all(
             name not in outputs
-            and all(id(n) in among or self._is_idle(n) for n in self.users[name])
+            and all(id(n) in among or self.is_idle(n) for n in self.users[name])
             for node in nodes
             for name in node.outputs
             if name is not None and name in self.users
         ) and all(outputs.isdisjoint(node.outputs) for node in nodes)
 
-    def _is_idle(self, node: Node) -> bool:
+    def is_idle(self, node: Node) -> bool:
+        """Return whether a node is a ``Shape`` whose result is known."""
         if node.op.domain or node.op.onnx != "Shape":
             return False
         return self.graph.types[node.output].known is not None

@@ -185,6 +185,26 @@ class Call(Pattern):
 
 
 @dataclass(frozen=True, eq=False)
+class OnOperand(Pattern):
+    """The result of a node that :meth:`bind` accepts, whose first operand matches."""
+
+    operand: Pattern
+
+    @abstractmethod
+    def bind(self, node: Node, search: Search, match: Match) -> Match | None:
+        """Return ``match`` with the bindings of ``node``; None if it is not matched."""
+
+    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
+        node = search.producers.get(name)
+        if node is None or not node.inputs or node.inputs[0] is None:
+            return
+        bound = self.bind(node, search, match)
+        if bound is not None:
+            bound = replace(bound, nodes=(*bound.nodes, node))
+            yield from self.operand.match(node.inputs[0], search, bound)
+
+
+@dataclass(frozen=True, eq=False)
 class Either(Pattern):
     """A value that matches one of several patterns."""
 

@@ -57,9 +57,9 @@ def _notes(checkpoint: Checkpoint) -> list[str]:
     notes = list(checkpoint.notes)
     if steps_of(checkpoint):
         notes.append("--activation NAME makes an nn.Sequential of it, to be called.")
-    left = _skipped_entries(checkpoint)
-    if left:
-        notes.append(f"Left out of what the file holds: {left}.")
+    skipped = _skipped_entries(checkpoint)
+    if skipped:
+        notes.append(f"Left out of what the file holds: {skipped}.")
     return notes
 
 
@@ -74,10 +74,10 @@ def _check_checkpoint(checkpoint: Checkpoint) -> None:
     """Check that the file holds the weights of one model."""
     if not checkpoint:
         kind = described(checkpoint.path) or "file of weights"
-        left = _skipped_entries(checkpoint)
+        skipped = _skipped_entries(checkpoint)
         raise UnsupportedModel(
             f"{checkpoint.path.name}: this is a {kind} that holds no tensors"
-            f"{f' that can be read: {left}' if left else ''}. {EXPORT}"
+            f"{f' that can be read: {skipped}' if skipped else ''}. {EXPORT}"
         )
     tops = dict.fromkeys(key.partition(".")[0] for key in checkpoint)
     rates = any(name.startswith(_GROUPS) for name in checkpoint.scalars)

@@ -24,9 +24,9 @@ from burn_import.frontends.state_dicts.key_tree import Node, Stored, tree_of
 from burn_import.frontends.state_dicts.layer_inference import (
     COUNTER,
     Flow,
+    find_conv1d_names,
     find_layer,
     read_tables,
-    turned_names,
 )
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.trainable import is_buffer_name
@@ -136,8 +136,8 @@ class _Writer:
 
     def root(self, node: Node) -> None:
         """Write all classes, the top class first."""
-        self.taken = Namespace({self.top, *FORBIDDEN})
-        self.flow.turned = turned_names(node)
+        self.names = Namespace({self.top, *FORBIDDEN})
+        self.flow.conv1d_names = find_conv1d_names(node)
         self.flow.tables = read_tables(node)
         if not node.listed:
             self.texts.insert(0, self.text(self.top, self.fields(node), node))
@@ -186,7 +186,7 @@ class _Writer:
             word = class_name(node.path) if named else "Block"
             word = "MultiheadAttention" if is_attention else word
             word = block_name(word, fields) if node.listed else word
-            self.class_names[tuple(fields)] = self.taken.unique(word)
+            self.class_names[tuple(fields)] = self.names.unique(word)
         return self.class_names[tuple(fields)]
 
     def fields(self, node: Node) -> list[str]:
@@ -217,10 +217,10 @@ class _Writer:
     def text(self, name: str, fields: list[str], node: Node) -> ClassText:
         """Return a class whose ``__call__`` describes the missing code."""
         numbers = self.attributes.get(node.path, {})
-        held = [child.path[-1] for child in node.children.values()]
-        held = [numbers.get(name, name) for name in held]
-        held += [stored.attribute for stored in node.tensors.values()]
-        message = _message(held)
+        members = [child.path[-1] for child in node.children.values()]
+        members = [numbers.get(name, name) for name in members]
+        members += [stored.attribute for stored in node.tensors.values()]
+        message = _message(members)
         return ClassText(
             name,
             "",

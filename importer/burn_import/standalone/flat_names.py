@@ -13,15 +13,15 @@ _TAKEN = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
 
 def flat_names(
     definitions: Iterable[Definition],
-    taken: Iterable[str],
+    reserved: Iterable[str],
     readers: Mapping[Definition, set[str]],
 ) -> dict[tuple[Definition, str], str]:
     """Return a name for each name of each definition, made unique by underscores.
 
-    ``taken`` are names with other meanings in the file. ``readers`` has the local
+    ``reserved`` are names with other meanings in the file. ``readers`` has the local
     names of all readers of a definition, which must not shadow it.
     """
-    used = set(taken) | _TAKEN
+    used = set(reserved) | _TAKEN
     result: dict[tuple[Definition, str], str] = {}
     for definition in definitions:
         hidden = readers.get(definition, set())

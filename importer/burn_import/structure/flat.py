@@ -28,7 +28,7 @@ def flatten(graph: Graph, class_name: str) -> Tree:
         (),
         camel(class_name),
         list(graph.nodes),
-        list(graph.given),
+        list(graph.arguments),
         list(graph.results),
         graph,
         {key: flat[path] for key, path in layers.items()},

@@ -66,10 +66,10 @@ class _Derivations:
     #: Inserted values, and the replacement of each value by reader scope.
     inserted: set[str] = field(default_factory=set)
     values: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
-    taken: set[str] = field(init=False)
+    names: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.taken = value_names(self.graph)
+        self.names = value_names(self.graph)
 
     def add(self, node: Node) -> None:
         """Append ``node``, after the nodes that compute its operands."""
@@ -101,7 +101,7 @@ class _Derivations:
         key = (name, reader.scope)
         if key in self.values:
             return self.values[key]
-        if name in self.taken or name not in self.graph.constants:
+        if name in self.names or name not in self.graph.constants:
             return name
         if not is_derived(self.graph, name):
             return name
@@ -144,8 +144,8 @@ class _Derivations:
 
     def fresh(self, name: str) -> str:
         """Return an unused name for the value that replaces ``name``."""
-        name = free_name(f"{name}.value", self.taken, self.graph.constants)
-        self.taken.add(name)
+        name = free_name(f"{name}.value", self.names, self.graph.constants)
+        self.names.add(name)
         self.inserted.add(name)
         return name
 

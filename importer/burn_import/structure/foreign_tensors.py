@@ -41,14 +41,14 @@ class _HandingDown:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.again = called_again(graph)
-        self.taken = value_names(graph)
+        self.names = value_names(graph)
         #: The passed values, by tensor and by the module that passes it.
         self.values: dict[tuple[str, Path], str] = {}
-        self.named: dict[tuple[int, ...], list[str]] = {}
+        self.names_by_memory: dict[tuple[int, ...], list[str]] = {}
         for name in graph.constants.trained:
             if name in graph.constants:
                 memory = memory_of(graph.constants[name])
-                self.named.setdefault(memory, []).append(name)
+                self.names_by_memory.setdefault(memory, []).append(name)
 
     def nodes(self, node: Node) -> Iterator[Node]:
         """Yield ``node``, after nodes that pass it the tensors of other modules."""
@@ -73,14 +73,14 @@ class _HandingDown:
     def _second_name(self, name: str, scope: Path) -> str:
         """Return a name of the tensor in the module at ``scope``, else ``name``."""
         array = self.graph.constants[name]
-        for other in self.named.get(memory_of(array), ()):
+        for other in self.names_by_memory.get(memory_of(array), ()):
             if clean(other.split("."))[:-1] == scope:
                 return other
         return name
 
     def _identity_node(self, node: Node, name: str, around: Path) -> Node:
-        value = free_name(f"{name}.handed", self.taken, self.graph.constants)
-        self.taken.add(value)
+        value = free_name(f"{name}.handed", self.names, self.graph.constants)
+        self.names.add(value)
         self.values[name, around] = value
         depth = len(around)
         scope, classes = node.scope[:depth], node.classes[:depth]

@@ -109,7 +109,7 @@ def _symbol_sources(graph: Graph) -> dict[Dim | None, tuple[str, int]]:
     """Return an input and its axis for each of their symbols."""
     return {
         dim: (name, axis)
-        for name in reversed(graph.given)
+        for name in reversed(graph.arguments)
         for axis, dim in enumerate(graph.types[name].shape or ())
         if isinstance(dim, Poly) and str(dim).isidentifier()
     }
@@ -143,7 +143,7 @@ class _Hoisting:
         self.scopes = dict(node_paths.scopes)
         self.users = graph.users
         self.constants = graph.constants
-        self.wanted: dict[int, Path] = {}
+        self.targets: dict[int, Path] = {}
         self.scope_of: dict[str, Path] = {}
         #: The number of nodes in each scope: an activation alone is no module.
         self.sizes = Counter(self.scopes.values())
@@ -158,7 +158,7 @@ class _Hoisting:
         """Record the common scope of ``node`` and its readers."""
         own = self.scopes[id(node)]
         readers = [
-            self.wanted[id(user)]
+            self.targets[id(user)]
             for name in node.outputs
             if name is not None
             for user in self.users.get(name, ())
@@ -166,7 +166,7 @@ class _Hoisting:
         fixed = bool(node.op.bodies()) or self.owns(node)
         if id(node) in self.layers:
             fixed = not self.regular.issuperset(filter(None, node.outputs))
-        self.wanted[id(node)] = own if fixed else common([own, *readers])
+        self.targets[id(node)] = own if fixed else common([own, *readers])
 
     def owns(self, node: Node) -> bool:
         """Return whether ``node`` reads a weight, whose key fixes its module."""
@@ -198,7 +198,7 @@ class _Hoisting:
         own = self.scopes[id(node)]
         length = len(own)
         sources = [self.scope_of[name] for name in node.inputs if name in self.scope_of]
-        while length > len(self.wanted[id(node)]):
+        while length > len(self.targets[id(node)]):
             leaving = own[:length]
             inside = any(source[:length] == leaving for source in sources)
             is_module = leaving in self.owning or self.sizes[leaving] == 1

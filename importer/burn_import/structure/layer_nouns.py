@@ -26,7 +26,7 @@ _BETWEEN = (
 
 
 class LayerNouns:
-    """Names of unnamed layers: a role such as ``query``, else ``linear``.
+    """Names of unnamed layers: a role such as ``query``, else ``linear`` or ``norm``.
 
     Layers that compute the operands of an attention are named after the operands,
     and the one that reads its result is named ``output``.
@@ -45,7 +45,10 @@ class LayerNouns:
     def noun(self, node: Node) -> str:
         """Return an identifier for the layer of ``node``: its role or its operator."""
         nouns = self.nouns.get(id(node), set())
-        return next(iter(nouns)) if len(nouns) == 1 else snake(node.op.onnx, "layer")
+        if len(nouns) == 1:
+            return next(iter(nouns))
+        is_norm = node.op.onnx.endswith("Normalization")
+        return "norm" if is_norm else snake(node.op.onnx, "layer")
 
     def _name_projections(self, attention: Node) -> None:
         for noun, name in zip(_OPERANDS, attention.inputs, strict=False):

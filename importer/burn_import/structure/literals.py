@@ -60,7 +60,7 @@ class _Literals:
     """One traversal of a graph; ``nodes`` is the new node list."""
 
     graph: Graph
-    taken: set[str]
+    names: set[str]
     nodes: list[Node] = field(default_factory=list)
     #: The inserted values, by array and scope of the reader.
     values: dict[tuple[str, tuple[str, ...]], str] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class _Literals:
 
     def is_program(self, name: str) -> bool:
         """Return whether an operand is a constant of the program."""
-        is_known = name not in self.taken and is_number_of_program(self.graph, name)
+        is_known = name not in self.names and is_number_of_program(self.graph, name)
         return is_known and name not in self.graph.constants.measured
 
     def value(self, name: str, reader: Node) -> str:
@@ -124,8 +124,8 @@ class _Literals:
 
     def fresh(self, name: str) -> str:
         """Return an unused name for the value that replaces ``name``."""
-        name = free_name(f"{name}.made", self.taken, self.graph.constants)
-        self.taken.add(name)
+        name = free_name(f"{name}.made", self.names, self.graph.constants)
+        self.names.add(name)
         self.graph.constants.made.add(name)
         return name
 

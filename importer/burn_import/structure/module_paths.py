@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
 from itertools import chain
 
 from burn_import.provenance.layer_stems import common_stem
 from burn_import.provenance.paired_weights import weights_of_biases
 from burn_import.provenance.path_segments import Path, clean, common, insertions
-from burn_import.provenance.stored_layers import StoredLayers
+from burn_import.provenance.stored_layers import StoredLayers, first_dropouts
 from burn_import.provenance.weight_owners import (
     Homes,
     are_same_weights,
@@ -30,7 +30,6 @@ from burn_import.structure.stem_paths import stem_paths
 from burn_import.structure.unscoped_nodes import UnscopedNodes
 from burn_import.tracing.identifiers import identifier, snake
 from burn_ir.graph import ROOT_SCOPE, Graph, Node, nested_nodes
-from burn_ir.ops.dropout import TrackedDropout
 
 #: PyTorch's names of nodes outside of all modules, in the ``forward`` of the model.
 _IN_MODEL = re.compile(r"/[A-Z][A-Za-z]*(_\d+)?")
@@ -71,6 +70,7 @@ class _Placing:
         self.operators: dict[Path, str] = {}
         stored = StoredLayers(graph, forks)
         self.weights, self.other_dtypes = stored.weights, stored.other_dtypes
+        self.filled = stored.filled()
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
         self.around: Path = ()
@@ -88,14 +88,15 @@ class _Placing:
 
     def _count_repeated_layers_once(self) -> None:
         """Subtract repeated calls of a layer from its scope's crowd."""
-        met = set()
-        self.first_calls = _first_dropouts(self.graph.nodes)
+        met: dict[Path, list[tuple[str, ...]]] = defaultdict(list)
+        self.first_calls = first_dropouts(self.graph.nodes)
         for node in self.graph.nodes:
             weights = tuple(self.weights.get(id(node), {}).values())
-            is_again = bool(weights) and (node.scope, weights) in met
+            others = met[node.scope] if weights else []
+            is_again = any(are_same_weights(self.graph, weights, w) for w in others)
             if is_again or self.first_calls.get(id(node), node) is not node:
                 self.crowd[node.scope] -= 1
-            met.add((node.scope, weights))
+            others += [] if is_again else [weights]
 
     def weights_of_other_dtypes(self) -> dict[str, Path]:
         """Return the paths of arrays of ``other_dtypes``, in single-layer scopes."""
@@ -244,10 +245,13 @@ class _Placing:
         return None
 
     def _dotted_path(self, node: Node) -> Path | None:
-        for name, origin in self._origins(node).items():
-            if is_dotted(origin):
-                whole = clean(origin.removeprefix(self.prefix).split("."))
-                return whole[:-1] if whole[-1] == name else whole
+        origins = self._origins(node)
+        keys = {name: key for name, key in origins.items() if is_dotted(key)}
+        if len(keys) < len(origins) and self.filled.issuperset(keys.values()):
+            return None
+        for name, origin in keys.items():
+            whole = clean(origin.removeprefix(self.prefix).split("."))
+            return whole[:-1] if whole[-1] == name else whole
         return None
 
     def _scope_path(self, node: Node) -> Path | None:
@@ -377,24 +381,3 @@ class _Placing:
             {key: path[depth:] for key, path in layers.items()},
             {key: path[depth:] for key, path in scopes.items()},
         )
-
-
-def _first_dropouts(nodes: Iterable[Node]) -> dict[int, Node]:
-    """Map each dropout to the first call of its module.
-
-    Nothing else runs in the scope of such a module, and all calls are equal.
-    """
-    scopes: dict[Path, list[Node]] = {}
-    for node in nodes:
-        scopes.setdefault(node.scope, []).append(node)
-    return {
-        id(node): inside[0]
-        for scope, inside in scopes.items()
-        if scope and all(_are_equal_dropouts(node, inside[0]) for node in inside)
-        for node in inside
-    }
-
-
-def _are_equal_dropouts(a: Node, b: Node) -> bool:
-    is_dropout = isinstance(a.op, TrackedDropout) and isinstance(b.op, TrackedDropout)
-    return is_dropout and a.op == b.op

@@ -51,7 +51,7 @@ class ModuleNode:
     states: list[State] = field(default_factory=list)
     #: Stored arrays that are attributes of this module and read by an enclosing one,
     #: with their attribute paths; () for one that nothing reads.
-    held: dict[str, Path] = field(default_factory=dict)
+    lent_arrays: dict[str, Path] = field(default_factory=dict)
     #: Attribute paths of arrays in submodules that this module reads.
     reached: dict[str, str] = field(default_factory=dict)
     #: The attribute of each stored array that the code reads itself, by its name; set
@@ -224,4 +224,4 @@ def _reads(part: ModuleNode) -> list[str]:
         for names in (node.inputs, *(b.outputs for b in node.op.bodies().values()))
         for name in names
         if name is not None
-    ] + [*part.outputs, *(state.constant for state in part.states), *part.held]
+    ] + [*part.outputs, *(state.constant for state in part.states), *part.lent_arrays]

@@ -8,6 +8,7 @@ from itertools import chain
 
 from burn_import.provenance.operator_scopes import with_layer_scopes
 from burn_import.provenance.path_segments import Path
+from burn_import.structure.blocks import with_blocks
 from burn_import.structure.boundary import boundary
 from burn_import.structure.calls.grouping import Group, Invocations, arrange
 from burn_import.structure.calls.sizes import with_common_sizes, with_targets
@@ -29,7 +30,6 @@ from burn_import.structure.module_tree import (
 from burn_import.structure.places import Places
 from burn_import.structure.quantizers.modules import QUANTIZER, with_quantizers
 from burn_import.structure.quantizers.scopes import move_quantizers
-from burn_import.structure.repeated_blocks import with_blocks
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes, signature
 from burn_import.structure.state_owners import hold_states, reach_inside
@@ -75,7 +75,7 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
         path,
         camel(class_name),
         items,
-        list(graph.given),
+        list(graph.arguments),
         list(graph.results),
         graph,
         run.relative(graph.nodes, ()),
@@ -111,7 +111,7 @@ class _Recovery:
         self.forks = forks
         self.around = around
         #: Layers that may run outside of their module, by the node that runs them.
-        self.apart = [
+        self.separate_layers = [
             (id(node), path, layer)
             for node in graph.nodes
             if id(node) in node_paths.moved
@@ -186,9 +186,9 @@ class _Recovery:
         name = self.fork_names.unique(word)
         part = whole_part(graph, (*self.around, *scope, name), name)
         read = {n for inner in graph.nodes for n in inner.inputs} | set(graph.outputs)
-        part.inputs = [given for given in graph.inputs if given in read]
+        part.inputs = [operand for operand in graph.inputs if operand in read]
         outer = dict(zip(graph.inputs, node.inputs[1:], strict=True))
-        inputs = [outer[given] or "" for given in part.inputs]
+        inputs = [outer[operand] or "" for operand in part.inputs]
         return SubmoduleCall((name,), part, inputs, part.outputs)
 
     def groups(
@@ -213,14 +213,14 @@ class _Recovery:
             own = set(map(id, group.nodes))
             chains = (chain for chain in self.sequences[key] if id(chain[0]) in own)
             return [Group(key, chain) for chain in chains]
-        for calls, apart in self.invocations.possible(group):
+        for calls, separate_layers in self.invocations.possible(group):
             if self._have_equal_code(calls, modules):
-                return [*calls, *apart]
+                return [*calls, *separate_layers]
             graphs = with_common_sizes(self.graph, [call.nodes for call in calls])
             for call, graph in zip(calls, graphs or (), strict=False):
                 call.graph = graph
             if graphs and self._have_equal_code(calls, modules):
-                return [*calls, *apart]
+                return [*calls, *separate_layers]
         self.open_targets |= self.invocations.open_targets(group)
         return [group]
 
@@ -290,7 +290,7 @@ class _Recovery:
         """Return the layers of this module that run outside of it."""
         layers = {}
         key = group.key or ()
-        for number, path, layer in self.apart:
+        for number, path, layer in self.separate_layers:
             inner = {path[:length] for length in range(len(key) + 1, len(path))}
             is_ours = path[: len(key)] == key and not inner & modules
             if is_ours and self.scopes[number][: len(key)] != key:

@@ -60,7 +60,7 @@ def name_classes(
     name as a prefix if that distinguishes some of them, or if the name is taken, such
     as that of the root class.
     """
-    taken = set(names.names)
+    reserved = set(names.names)
     holder_names: dict[str, set[str]] = {}
     stems: dict[int, str] = {}
     for part in classes:
@@ -70,7 +70,7 @@ def name_classes(
         stem = part.class_name
         if (
             not part.has_exporter_name
-            and (len(holder_names[stem]) > 1 or stem in taken)
+            and (len(holder_names[stem]) > 1 or stem in reserved)
             and parent.class_name != stem
         ):
             stem = stems.get(id(parent), parent.class_name) + stem
@@ -130,7 +130,9 @@ class _Signature:
         items = tuple(self.item(item) for item in self.part.items)
         outputs = tuple(self.number(name) for name in self.part.outputs)
         states = tuple(map(self.state, self.part.states))
-        attributes = tuple((self.attribute(n), p) for n, p in self.part.held.items())
+        attributes = tuple(
+            (self.attribute(n), p) for n, p in self.part.lent_arrays.items()
+        )
         return inputs, items, outputs, states, attributes, repr(self.part.kept)
 
     def state(self, state: State) -> Hashable:

@@ -31,7 +31,7 @@ from burn_ir.ops.fused import Linear
 
 def states_of(graph: Graph) -> list[State]:
     """The states of a model."""
-    before = graph.inputs[len(graph.given) :]
+    before = graph.inputs[len(graph.arguments) :]
     after = graph.outputs[len(graph.results) :]
     return [State(*names) for names in zip(graph.states, before, after, strict=True)]
 
@@ -137,9 +137,9 @@ def _assign_attribute(part: ModuleNode, constant: str) -> None:
             part.reached[constant] = (text + _access_text(key[len(owner.path) :]))[1:]
             return
     if owner is not part:
-        if constant not in owner.held:
-            owner.held[constant] = _free_path(owner, key[len(owner.path) :])
-        part.reached[constant] = (text + _access_text(owner.held[constant]))[1:]
+        if constant not in owner.lent_arrays:
+            owner.lent_arrays[constant] = _free_path(owner, key[len(owner.path) :])
+        part.reached[constant] = (text + _access_text(owner.lent_arrays[constant]))[1:]
 
 
 def _free_path(part: ModuleNode, path: Path) -> Path:
@@ -151,7 +151,7 @@ def _free_path(part: ModuleNode, path: Path) -> Path:
     modules = {call.path[0] for call in _calls(part)}
     modules |= {layer_path[0] for layer_path, _, _ in layers_of(part)}
     modules |= {layer_path[0] for layer_path in part.kept}
-    others = part.held.values()
+    others = part.lent_arrays.values()
     is_taken = any(
         all(a == b for a, b in zip(one, path, strict=False)) for one in others
     )

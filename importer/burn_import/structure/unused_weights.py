@@ -32,7 +32,7 @@ def hold_unread(root: ModuleNode) -> None:
             continue
         while inside := [p for p in _parts(owner) if _is_around(p, key)]:
             owner = max(inside, key=lambda part: len(part.path))
-        owner.held.setdefault(constant, ())
+        owner.lent_arrays.setdefault(constant, ())
 
 
 def unread_notes(graph: Graph) -> tuple[str, ...]:

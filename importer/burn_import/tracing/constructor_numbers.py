@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 
-class GivenInt(int):
+class ParameterInt(int):
     """An integer that is emitted as ``text``."""
 
     text: str
 
-    def __new__(cls, value: int, text: str) -> GivenInt:
+    def __new__(cls, value: int, text: str) -> ParameterInt:
         number = super().__new__(cls, value)
         number.text = text
         return number
 
 
-class GivenFloat(float):
+class ParameterFloat(float):
     """A float that is emitted as ``text``."""
 
     text: str
 
-    def __new__(cls, value: float, text: str) -> GivenFloat:
+    def __new__(cls, value: float, text: str) -> ParameterFloat:
         number = super().__new__(cls, value)
         number.text = text
         return number
 
 
-class GivenExtent(str):
+class ParameterExtent(str):
     """The name of a dimension that is emitted as it is, and read from no value."""
 
     __slots__ = ()
 
 
-Given = GivenInt | GivenFloat
+ParameterNumber = ParameterInt | ParameterFloat

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from burn_import.tracing.constructor_numbers import GivenExtent
+from burn_import.tracing.constructor_numbers import ParameterExtent
 from burn_import.tracing.expression import Expression, atom
 from burn_import.tracing.identifiers import Namespace, identifier
 from burn_import.tracing.statements import dims_in, mentions, operands
@@ -44,7 +44,7 @@ def _atom_pieces(factor: Atom, extents: Collection[Dim]) -> Iterator[Dim]:
         yield from _pieces(factor.numerator, extents)
         yield from _pieces(factor.divisor, extents)
         return
-    if isinstance(factor, GivenExtent):
+    if isinstance(factor, ParameterExtent):
         return
     plain = symbol(factor)
     multiple = None if plain in extents else _multiple(plain, extents)
@@ -186,7 +186,7 @@ class Extents:
         if isinstance(factor, FloorDiv):
             divisor = self.write(factor.divisor)
             return self.write(factor.numerator).infix("//", divisor, 13)
-        if isinstance(factor, GivenExtent):
+        if isinstance(factor, ParameterExtent):
             return atom(factor)
         plain = symbol(factor)
         if plain in self.locals:

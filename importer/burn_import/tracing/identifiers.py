@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from burn.dtypes import DType, bool_, name_of
-from burn_import.tracing.constructor_numbers import Given
+from burn_import.tracing.constructor_numbers import ParameterNumber
 from burn_ir.names import UniqueNames
 
 #: Names that generated source uses itself.
@@ -161,7 +161,7 @@ def literal(value: Any) -> str:
         if isinstance(value, list):
             return f"[{inner}]"
         return f"({inner},)" if len(value) == 1 else f"({inner})"
-    if isinstance(value, Given):
+    if isinstance(value, ParameterNumber):
         return value.text
     if isinstance(value, float | np.floating) or _is_small_float(value):
         return _float_literal(value)

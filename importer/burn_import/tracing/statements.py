@@ -163,14 +163,14 @@ def _drop_dead_state(loop: Repetition, live: set[Symbol]) -> None:
     count = len(loop.state)
     positions = {i for i in range(count) if loop.targets[i] in live}
     positions |= {0} if loop.check == "before" else set()
-    wanted = {*positions, *range(count, len(loop.body.results))}
+    kept = {*positions, *range(count, len(loop.body.results))}
     while True:
-        read = _dependencies(loop.body, [loop.body.results[i] for i in sorted(wanted)])
-        more = {i for i in range(count) if loop.state[i] in read} - wanted
+        read = _dependencies(loop.body, [loop.body.results[i] for i in sorted(kept)])
+        more = {i for i in range(count) if loop.state[i] in read} - kept
         if not more:
             break
-        wanted |= more
-    for index in sorted(set(range(count)) - wanted, reverse=True):
+        kept |= more
+    for index in sorted(set(range(count)) - kept, reverse=True):
         del loop.state[index], loop.initial[index]
         del loop.targets[index], loop.body.results[index]
 

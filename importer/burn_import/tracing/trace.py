@@ -194,7 +194,7 @@ class Tracer(Backend):
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         #: Number of results of the operator being lowered.
-        self.wanted = 1
+        self.result_count = 1
         #: The node being lowered, for messages.
         self.origin = Origin()
 
@@ -233,7 +233,7 @@ class Tracer(Backend):
 
     def lower(self, op: Any, operands: Sequence[Any]) -> Any:
         """Return the result of ``op.lower``, with every primitive call recorded."""
-        self.wanted = getattr(op, "results", 1)
+        self.result_count = getattr(op, "results", 1)
         with recording(self):
             return op.lower(*operands)
 
@@ -242,4 +242,4 @@ class Tracer(Backend):
         sizes = args[1]
         if isinstance(sizes, int):
             return sizes
-        return self.wanted if isinstance(sizes, Tensor) else len(sizes)
+        return self.result_count if isinstance(sizes, Tensor) else len(sizes)

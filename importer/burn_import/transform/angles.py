@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from burn_ir.graph import Graph, Node
 
 #: Operators that end the computation of an angle.
-TURNS = frozenset({"Cos", "Sin"})
+SINES = frozenset({"Cos", "Sin"})
 #: Operators between positions and angles.
 STEPS = frozenset(
     {"Add", "Concat", "Div", "Einsum", "Expand", "Flatten", "Gather", "Identity"}
@@ -28,10 +28,10 @@ def angles(graph: Graph) -> set[int]:
     producers, users = graph.producers, graph.users
     angle_nodes: set[int] = set()
     for node in graph.nodes:
-        if node.op.onnx in TURNS and not node.op.domain and id(node) not in angle_nodes:
+        if node.op.onnx in SINES and not node.op.domain and id(node) not in angle_nodes:
             angle_nodes |= _angle_ancestors(node, graph, producers) or set()
     for node in reversed(graph.nodes):
-        if id(node) in angle_nodes and node.op.onnx not in TURNS:
+        if id(node) in angle_nodes and node.op.onnx not in SINES:
             readers = users.get(node.output, [])
             if node.output in graph.outputs or any(
                 id(r) not in angle_nodes for r in readers
@@ -41,11 +41,11 @@ def angles(graph: Graph) -> set[int]:
 
 
 def _angle_ancestors(
-    turn: Node, graph: Graph, producers: Mapping[str, Node]
+    sine: Node, graph: Graph, producers: Mapping[str, Node]
 ) -> set[int] | None:
-    """Return the ancestors of ``turn`` up to integers; None if one is a float input."""
+    """Return the ancestors of ``sine`` up to integers; None if one is a float input."""
     ancestors: set[int] = set()
-    pending = [turn]
+    pending = [sine]
     while pending:
         node = pending.pop()
         if id(node) in ancestors:

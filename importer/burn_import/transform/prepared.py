@@ -77,8 +77,10 @@ def _apply_shapes(
 ) -> Graph:
     """Return ``graph`` with given shapes applied to inputs that the cut created."""
     names = dict(zip(inputs, graph.inputs, strict=True))
-    wanted = {names[name]: extents for name, extents in shapes.items()}
-    types = with_shapes({name: graph.types[name] for name in graph.inputs}, wanted)
+    extents_by_name = {names[name]: extents for name, extents in shapes.items()}
+    types = with_shapes(
+        {name: graph.types[name] for name in graph.inputs}, extents_by_name
+    )
     return infer(replace(graph, types={**graph.types, **types}))
 
 

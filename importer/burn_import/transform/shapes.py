@@ -16,9 +16,9 @@ from burn_ir.types import Type
 
 
 def with_shapes(
-    types: Mapping[str, Type], wanted: Mapping[str, Extents]
+    types: Mapping[str, Type], shapes: Mapping[str, Extents]
 ) -> dict[str, Type]:
-    """Return the input ``types`` by name, those in ``wanted`` with these extents.
+    """Return the input ``types`` by name, those in ``shapes`` with these extents.
 
     An extent that is symbolic in the file may become a number or get another name. The
     change applies everywhere: if ``batch`` becomes 4 in one input, it does in all.
@@ -27,24 +27,24 @@ def with_shapes(
         WrongOptions: an extent contradicts the file or another one; all are listed.
     """
     run = _Shaping(types)
-    for name, extents in wanted.items():
+    for name, extents in shapes.items():
         run.bind_input(name, extents)
     result = {name: run.bound(value_type) for name, value_type in types.items()}
-    for name, extents in wanted.items():
+    for name, extents in shapes.items():
         result[name] = run.with_extents(name, result[name], extents)
     if run.problems:
         raise WrongOptions(run.problems)
     return result
 
 
-def reshaped_model(model: RawModel, wanted: Mapping[str, Extents]) -> RawModel:
-    """Return ``model`` with ``wanted`` extents of its inputs.
+def reshaped_model(model: RawModel, shapes: Mapping[str, Extents]) -> RawModel:
+    """Return ``model`` with ``shapes`` extents of its inputs.
 
     Raises:
         WrongOptions: as :func:`with_shapes` does, or a default has another shape.
     """
     graph = model.graph
-    inputs = with_shapes(graph.inputs, wanted)
+    inputs = with_shapes(graph.inputs, shapes)
     problems = [
         _differs(
             name,

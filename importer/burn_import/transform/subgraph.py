@@ -28,7 +28,7 @@ class Cut:
     #: The ``inputs`` that nodes of the model produce.
     computed: tuple[str, ...]
     #: Names in the file of the inputs of the whole model.
-    given: tuple[str, ...]
+    boundary: tuple[str, ...]
 
 
 def begin_cut(
@@ -127,7 +127,7 @@ def finish_cut(graph: Graph, cut: Cut) -> Graph:
     if not cut.inputs:
         return graph
     count = len(graph.outputs) - len(cut.computed)
-    unique = dict(zip(cut.given, graph.inputs, strict=True))
+    unique = dict(zip(cut.boundary, graph.inputs, strict=True))
     unique.update(zip(cut.computed, graph.outputs[count:], strict=True))
     inputs = {unique[name]: name for name in cut.inputs}
     whole = replace(graph, outputs=graph.outputs[:count])
@@ -217,7 +217,7 @@ class _Cutting:
 
 
 def _check(graph: Graph, cut: Cut, inputs: Mapping[str, str], needed: set[str]) -> None:
-    called = dict(zip(graph.inputs, cut.given, strict=True))
+    called = dict(zip(graph.inputs, cut.boundary, strict=True))
     problems = [
         Problem(
             f"expected outputs that need only the named inputs, they also need {n!r}"

@@ -103,24 +103,24 @@ def verify(
     other = Path(reference) if reference is not None else path
     proto = read_proto(other)
     types = input_types(proto)
-    given = _input_arrays(inputs, types, sizes, seed)
+    arrays = _input_arrays(inputs, types, sizes, seed)
     with advice(types, is_random=inputs is None):
-        expected, name = _results_of_file(other, given, engine)
+        expected, name = _results_of_file(other, arrays, engine)
         subject = load(path) if module is None else module
-        results = results_of(subject, list(given.values()))
+        results = results_of(subject, list(arrays.values()))
     triples = zip(proto.graph.output, results, expected, strict=True)
     rows = tuple(_row(output.name, a, b, tolerance) for output, a, b in triples)
     divergence = None
     if bisecting and not all(row.ok for row in rows):
         limit = TOLERANCE if tolerance is None else tolerance
-        divergence = bisect(path, other, given, limit, is_module=module is not None)
-    shown = {k: f"{v.dtype}{list(v.shape)}" for k, v in given.items()}
-    gradient = _gradient_error(path, given, seed) if gradients else None
+        divergence = bisect(path, other, arrays, limit, is_module=module is not None)
+    shown = {k: f"{v.dtype}{list(v.shape)}" for k, v in arrays.items()}
+    gradient = _gradient_error(path, arrays, seed) if gradients else None
     return Verified(name, rows, divergence, gradient, shown)
 
 
 def _results_of_file(
-    path: Path, given: Mapping[str, Any], engine: str
+    path: Path, arrays: Mapping[str, Any], engine: str
 ) -> tuple[list[Any], str]:
     """Return the results of another engine, and its name.
 
@@ -129,7 +129,7 @@ def _results_of_file(
     from burn_import.loading import load
 
     try:
-        return run_model(str(path), given, engine)
+        return run_model(str(path), arrays, engine)
     except InputsError:
         load(path)
         raise
@@ -202,13 +202,13 @@ def _input_arrays(
     return arrays
 
 
-def _gradient_error(path: Path, given: Mapping[str, Any], seed: int) -> float:
+def _gradient_error(path: Path, arrays: Mapping[str, Any], seed: int) -> float:
     from burn_import.loading import load
     from burn_import.options import Options
     from burn_import.verification.gradients import derivative_error
 
     double = load(path, Options(dtype="float64"))
-    return derivative_error(double, [_in_double(a) for a in given.values()], seed)
+    return derivative_error(double, [_in_double(a) for a in arrays.values()], seed)
 
 
 def results_of(model: Any, arrays: list[Any]) -> list[Any]:

@@ -252,11 +252,11 @@ class Hardmax(AlongAxis, Op, onnx="Hardmax", versions=(1, 11, 13)):
 @Hardmax.upgrade(1, 11)
 def axes_to_the_end(draft: Draft) -> Draft:
     """Upgrade: before 13, all axes from ``axis`` (default 1) on were flattened."""
-    given = int(draft.attrs.get("axis", 1))
+    axis = int(draft.attrs.get("axis", 1))
     if draft.type(0).shape is None:
-        return _along_rows(draft, given)
+        return _along_rows(draft, axis)
     rank = draft.rank(0)
-    first = rank if given == rank else draft.type(0).axes(given)[0]
+    first = rank if axis == rank else draft.type(0).axes(axis)[0]
     axes = tuple(range(first, rank))
     return draft.with_attrs(axis=-1 if axes == (rank - 1,) else axes)
 

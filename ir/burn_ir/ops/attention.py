@@ -15,8 +15,8 @@ from burn_ir.op import Branch, Flow, Op, Repeat, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.norm import STASH
-from burn_ir.ops.options import non_default
-from burn_ir.ops.support import shape_of
+from burn_ir.ops.options import non_default, non_default_operands
+from burn_ir.ops.support import are_unequal_numbers, shape_of
 
 #: ``[batch, heads, sequence, size]``.
 Extents = tuple[Dim, Dim, Dim, Dim]
@@ -61,20 +61,8 @@ def check_extent(label: str, one: Dim, other: Dim) -> None:
     Raises:
         InvalidOperand: they are.
     """
-    if isinstance(one, int) and isinstance(other, int) and one != other:
+    if are_unequal_numbers(one, other):
         raise InvalidOperand(f"expected {label} {one}, got {other}")
-
-
-def given(*operands: Any) -> tuple[Any, ...]:
-    """Return ``operands`` without trailing Nones and zeros, the defaults."""
-    present = list(operands)
-    while present and (present[-1] is None or _is_zero(present[-1])):
-        present.pop()
-    return tuple(present)
-
-
-def _is_zero(operand: Any) -> bool:
-    return isinstance(operand, int) and operand == 0
 
 
 def extent_of(x: Value, axis: int) -> Any:
@@ -176,7 +164,7 @@ class Attention(Op, onnx="Attention", versions=(23, 24, 25)):
         if past_key is not None:
             key = ops.concat([past_key, key], 2)
             value = ops.concat([past_value, value], 2)
-        extra = given(mask, offset, lengths)
+        extra = non_default_operands(mask, offset, lengths)
         out = ops.attention(query, key, value, *extra, **self._options(query))
         if packed:
             out = ops.merge_heads(out)
@@ -258,7 +246,9 @@ class RotaryEmbedding(Op, onnx="RotaryEmbedding", versions=(23,)):
         if packed:
             x = ops.split_heads(x, self.num_heads or 1)
         options = non_default(interleaved=(bool(self.interleaved), False))
-        out = ops.rotary_embedding(x, cos, sin, *given(positions), **options)
+        out = ops.rotary_embedding(
+            x, cos, sin, *non_default_operands(positions), **options
+        )
         return ops.merge_heads(out) if packed else out
 
 
@@ -299,7 +289,9 @@ class TensorScatter(Op, onnx="TensorScatter", versions=(24,)):
         options = non_default(
             axis=(self.axis, -2), circular=(self.mode == "circular", False)
         )
-        return ops.tensor_scatter(cache, update, *given(starts), **options)
+        return ops.tensor_scatter(
+            cache, update, *non_default_operands(starts), **options
+        )
 
 
 @operator

@@ -54,11 +54,11 @@ def _(draft: Draft) -> Draft:
     lengths, *operands = draft.node.inputs
     count = int(draft.attrs["num_scan_inputs"])
     body = _element(draft, len(operands), count, lengths is not None)
-    given = list(operands) if lengths is None else [lengths, *operands]
+    inputs = list(operands) if lengths is None else [lengths, *operands]
     types = draft.types[1:] if lengths is None else draft.types
-    node = replace(draft.node, inputs=tuple(given))
+    node = replace(draft.node, inputs=tuple(inputs))
     batch = replace(draft, node=node, types=types)
-    return batch.with_attrs("directions", body=body, num_scan_inputs=len(given))
+    return batch.with_attrs("directions", body=body, num_scan_inputs=len(inputs))
 
 
 def _element(draft: Draft, operands: int, count: int, limited: bool) -> RawGraph:

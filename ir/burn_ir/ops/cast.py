@@ -75,12 +75,12 @@ class Cast(Op, onnx="Cast", versions=(1, 6, 9, 13, 19, 21, 23, 24, 25, 28)):
 @Cast.upgrade(1)
 def number_of_name(draft: Draft) -> Draft:
     """Upgrade: in version 1, the dtype was a name from TensorProto.DataType."""
-    given = str(draft.attrs.get("to", "")).upper()
-    wanted = OLD_NAMES.get(given, given)
+    name = str(draft.attrs.get("to", "")).upper()
+    current = OLD_NAMES.get(name, name)
     for number, dtype in ELEMENT_TYPES.items():
-        if dtypes.name_of(dtype).upper() == wanted:
+        if dtypes.name_of(dtype).upper() == current:
             return draft.with_attrs(to=number)
-    raise InvalidOperand(f"expected the name of a data type, got {given!r}")
+    raise InvalidOperand(f"expected the name of a data type, got {name!r}")
 
 
 @operator

@@ -36,8 +36,8 @@ class Cell:
         hidden = weights[1].dims[1]
         # One row of states may be broadcast over the batch, and vice versa.
         rows = Type(dtype, None if x.shape is None else (x.dims[0], 1))
-        given = [t for t in operands[: self.states] if t is not None]
-        shape = broadcast(rows, Type(dtype, (1, hidden)), *given)
+        states = [t for t in operands[: self.states] if t is not None]
+        shape = broadcast(rows, Type(dtype, (1, hidden)), *states)
         shape = (unnamed(), hidden) if shape is None else shape
         return tuple(Type(dtype, shape) for _ in range(self.states))
 
@@ -148,8 +148,8 @@ class RNNCell(Cell, Op, onnx="RNNCell", versions=(1,), domain="burn"):
 
     def options(self, biased: bool) -> dict[str, Any]:
         shown = super().options(biased)
-        usual = self.nonlinearity == "tanh"
-        return shown if usual else {**shown, "nonlinearity": self.nonlinearity}
+        is_tanh = self.nonlinearity == "tanh"
+        return shown if is_tanh else {**shown, "nonlinearity": self.nonlinearity}
 
 
 def _state(state: Value, x: Value, weights: tuple[Value, ...]) -> Value:

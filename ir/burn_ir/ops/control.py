@@ -38,7 +38,7 @@ class If(Op, onnx="If", versions=(1, 11, 13, 16, 19, 21, 23, 24, 25)):
     then_branch: Graph = body()
 
     @classmethod
-    def taken(cls, operands: Sequence[Type | None]) -> str | None:
+    def only_branch(cls, operands: Sequence[Type | None]) -> str | None:
         known = None if operands[0] is None else operands[0].known
         if known is None or known.size != 1 or known.dtype != bool_:
             return None
@@ -157,12 +157,13 @@ class Scan(Op, onnx="Scan", versions=(8, 9, 11, 16, 19, 21, 23, 24, 25)):
                 f"expected num_scan_inputs from 1 to {len(operands)}, "
                 f"got {attrs['num_scan_inputs']}"
             )
-        given = [_given(t) for t in operands]
+        operand_types = [_given(t) for t in operands]
         axes = _per_input(attrs, "scan_input_axes", len(operands) - count)
         slices = [
-            _slice_type(t, axis) for t, axis in zip(given[count:], axes, strict=True)
+            _slice_type(t, axis)
+            for t, axis in zip(operand_types[count:], axes, strict=True)
         ]
-        types = (*(t.forget() for t in given[:count]), *slices)
+        types = (*(t.forget() for t in operand_types[:count]), *slices)
         return Flow(types, {index: index for index in range(count)})
 
     def infer(self, *operands: AnyType) -> tuple[Type, ...]:
@@ -226,10 +227,10 @@ class SequenceMap(Op, onnx="SequenceMap", versions=(17,)):
         operands: Sequence[Type | None],
         declared: Sequence[Type],
     ) -> Flow:
-        given = [_given(t) for t in operands]
+        types = [_given(t) for t in operands]
         return Flow(
             tuple(
-                t.element if isinstance(t, SequenceType) else t.forget() for t in given
+                t.element if isinstance(t, SequenceType) else t.forget() for t in types
             )
         )
 
@@ -321,10 +322,10 @@ def _axis(x: Value, axis: int) -> int:
 
 def _per_input(attrs: Mapping[str, Any], name: str, count: int) -> Sequence[int]:
     """Return an attribute with a number for each of ``count`` values, default 0."""
-    given = attrs.get(name) or (0,) * count
-    if len(given) != count:
-        raise InvalidOperand(f"expected {count} numbers in {name}, got {len(given)}")
-    return tuple(int(n) for n in given)
+    numbers = attrs.get(name) or (0,) * count
+    if len(numbers) != count:
+        raise InvalidOperand(f"expected {count} numbers in {name}, got {len(numbers)}")
+    return tuple(int(n) for n in numbers)
 
 
 def _results(side: Graph) -> list[Type]:

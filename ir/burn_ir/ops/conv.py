@@ -10,7 +10,7 @@ from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.options import non_default, one
-from burn_ir.ops.support import shape_of
+from burn_ir.ops.support import are_unequal_numbers, shape_of
 from burn_ir.ops.window import Geometry, Ints, Pads, geometry, split, written
 
 
@@ -60,8 +60,8 @@ class Convolving:
             raise InvalidOperand(
                 f"expected {len(kernel)} kernel_shape, got {self.kernel_shape}"
             )
-        for given, extent in zip(self.kernel_shape or (), kernel, strict=False):
-            if isinstance(extent, int) and given != extent:
+        for declared, extent in zip(self.kernel_shape or (), kernel, strict=False):
+            if isinstance(extent, int) and declared != extent:
                 raise InvalidOperand(
                     f"expected kernel_shape {kernel}, got {self.kernel_shape}"
                 )
@@ -102,7 +102,7 @@ class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
         if x.shape is None:  # the weight determines the rank
             x = x.with_shape([unnamed() for _ in weight.shape])
         channels, inner = x.dims[1], weight.shape[1] * self.group
-        if isinstance(channels, int) and isinstance(inner, int) and channels != inner:
+        if are_unequal_numbers(channels, inner):
             raise InvalidOperand(
                 f"expected {inner} channels for group={self.group} and weight "
                 f"{weight.name}, got {x.name}"
@@ -195,10 +195,10 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         return x.with_shape((x.shape[0], channels, *size))
 
     def _check_operand(self, x: Type, weight: Type) -> None:
-        given, wanted = x.dims[1], weight.dims[0]
-        if isinstance(given, int) and isinstance(wanted, int) and given != wanted:
+        actual, expected = x.dims[1], weight.dims[0]
+        if are_unequal_numbers(actual, expected):
             raise InvalidOperand(
-                f"expected {wanted} channels for weight {weight.name}, got {x.name}"
+                f"expected {expected} channels for weight {weight.name}, got {x.name}"
             )
         space = x.rank - 2
         for name in ("output_padding", "output_shape"):

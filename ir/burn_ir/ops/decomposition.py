@@ -9,6 +9,7 @@ from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.options import non_default
+from burn_ir.ops.support import are_unequal_numbers
 from burn_ir.types import broadcast
 
 
@@ -32,7 +33,7 @@ def expect_square(x: Type) -> Type:
     """
     if expect_matrices(x).shape is not None:
         rows, columns = x.dims[-2:]
-        if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
+        if are_unequal_numbers(rows, columns):
             raise InvalidOperand(f"expected square matrices, got {x.name}")
     return x
 
@@ -173,7 +174,7 @@ def solution(a: Type, b: Type) -> Type:
     if a.shape is None or b.shape is None:
         return Type(dtype, None)
     inner, rows = a.dims[-1], b.dims[-2]
-    if isinstance(inner, int) and isinstance(rows, int) and inner != rows:
+    if are_unequal_numbers(inner, rows):
         raise InvalidOperand(f"expected {inner} rows, got {b.name}")
     batch = broadcast(Type(dtype, a.dims[:-2]), Type(dtype, b.dims[:-2]))
     assert batch is not None

@@ -185,9 +185,9 @@ def _is_number(dim: Dim) -> bool:
 @operator
 class Clip(Op, onnx="Clip", versions=(1, 6, 11, 12, 13)):
     def infer(self, x: Type, low: Type | None = None, high: Type | None = None) -> Type:
-        given = [t for t in (low, high) if t is not None]
-        same_dtype(x, *given)
-        for bound in given:
+        bounds = [t for t in (low, high) if t is not None]
+        same_dtype(x, *bounds)
+        for bound in bounds:
             if bound.shape not in (None, (), (1,)):
                 raise InvalidOperand(f"expected scalar bounds, got {bound.name}")
         return x.forget()

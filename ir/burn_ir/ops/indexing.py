@@ -10,6 +10,7 @@ from burn_ir.dim import Dim, at_least, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.support import (
+    are_unequal_numbers,
     dims_of,
     ints_of,
     known_dims,
@@ -108,12 +109,11 @@ class GatherND(Op, onnx="GatherND", versions=(11, 12, 13)):
                 f"expected indices of at most {data.rank - self.batch_dims} axes, "
                 f"got {indices.name}"
             )
-        for n, m in zip(data.dims, indices.dims[: self.batch_dims], strict=False):
-            if isinstance(n, int) and isinstance(m, int) and n != m:
-                raise InvalidOperand(
-                    f"expected {self.batch_dims} equal extents first, got {data.name} "
-                    f"and {indices.name}"
-                )
+        if any(map(are_unequal_numbers, data.dims, indices.dims[: self.batch_dims])):
+            raise InvalidOperand(
+                f"expected {self.batch_dims} equal extents first, got {data.name} "
+                f"and {indices.name}"
+            )
         rest = data.dims[self.batch_dims + depth :]
         return data.with_shape((*indices.dims[:-1], *rest))
 

@@ -8,10 +8,10 @@ from burn import ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.attention import check_groups, extent_of, given, heads_apart
+from burn_ir.ops.attention import check_groups, extent_of, heads_apart
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
-from burn_ir.ops.options import non_default
+from burn_ir.ops.options import non_default, non_default_operands
 from burn_ir.types import broadcast
 
 
@@ -75,7 +75,7 @@ class LinearAttention(Op, onnx="LinearAttention", versions=(27,)):
             ops.split_heads(query, self.q_num_heads),
             ops.split_heads(key, groups),
             ops.split_heads(value, groups),
-            *given(state, decay, beta),
+            *non_default_operands(state, decay, beta),
             **({"scale": self.scale} if self.scale else {}),
         )
         return (ops.merge_heads(out), new_state)[: self.results]
@@ -111,7 +111,10 @@ class CausalConvWithState(Op, onnx="CausalConvWithState", versions=(27,)):
         else:
             padded = ops.concat([state, x], 2)
         out = ops.conv(
-            padded, weight, *given(bias), **non_default(groups=(channels, 1))
+            padded,
+            weight,
+            *non_default_operands(bias),
+            **non_default(groups=(channels, 1)),
         )
         if self.activation != "none":
             out = ops.silu(out)

@@ -10,6 +10,7 @@ from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
+from burn_ir.ops.support import are_unequal_numbers
 from burn_ir.types import broadcast
 from burn_ir.upgrade import Draft
 
@@ -20,7 +21,7 @@ def check_inner(x: Type, y: Type, a: Dim, b: Dim) -> None:
     Raises:
         InvalidOperand: they are.
     """
-    if isinstance(a, int) and isinstance(b, int) and a != b:
+    if are_unequal_numbers(a, b):
         raise InvalidOperand(
             f"expected equal inner extents, got {a} of {x.name} and {b} of {y.name}"
         )

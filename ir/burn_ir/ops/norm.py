@@ -38,9 +38,9 @@ def check_vectors(x: Type, vectors: Sequence[Type], extent: Dim) -> None:
 
 def stored(*types: Type | None) -> list[Array] | None:
     """Return the arrays of present operands; None if one is not constant."""
-    given = [t.known for t in types if t is not None]
-    arrays = [a for a in given if a is not None]
-    return arrays if len(arrays) == len(given) else None
+    contents = [t.known for t in types if t is not None]
+    arrays = [a for a in contents if a is not None]
+    return arrays if len(arrays) == len(contents) else None
 
 
 def by_kept_statistics(

@@ -26,6 +26,18 @@ def _equal(value: Any, default: Any) -> bool:
     return bool(value == default)
 
 
+def non_default_operands(*operands: Any) -> tuple[Any, ...]:
+    """Return ``operands`` without trailing Nones and zeros, the defaults."""
+    present = list(operands)
+    while present and (present[-1] is None or _is_zero(present[-1])):
+        present.pop()
+    return tuple(present)
+
+
+def _is_zero(operand: Any) -> bool:
+    return isinstance(operand, int) and operand == 0
+
+
 def one(values: Sequence[Any]) -> Any:
     """Return the common value of all ``values``, else a tuple of them."""
     return values[0] if values and len(set(values)) == 1 else tuple(values)

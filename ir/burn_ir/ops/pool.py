@@ -70,8 +70,8 @@ class Pooling:
         options = self.geometry.options(())
         stride = options.pop("stride", 1)
         kernel = one(self.kernel_shape)
-        given = {"kernel_size": kernel} | non_default(stride=(stride, kernel))
-        return Layer(f"{kind}{rank}d", (), given | options | more, {})
+        sizes = {"kernel_size": kernel} | non_default(stride=(stride, kernel))
+        return Layer(f"{kind}{rank}d", (), sizes | options | more, {})
 
 
 @operator

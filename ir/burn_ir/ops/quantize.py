@@ -12,7 +12,12 @@ from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.conv import Conv, Convolving, extents_like
 from burn_ir.ops.matmul import MatMul
 from burn_ir.ops.options import non_default
-from burn_ir.ops.support import element_type, shape_of
+from burn_ir.ops.support import (
+    are_unequal_numbers,
+    element_type,
+    present_operands,
+    shape_of,
+)
 from burn_ir.ops.window import Ints
 from burn_ir.static import static
 
@@ -99,10 +104,10 @@ class Granularity:
             self._check_blocks(x, scale)
             return
         axis = 0 if x.rank == 1 else x.axes(self.axis)[0]
-        given, wanted = scale.dims[0], x.dims[axis]
-        if isinstance(given, int) and isinstance(wanted, int) and given != wanted:
+        actual, expected = scale.dims[0], x.dims[axis]
+        if are_unequal_numbers(actual, expected):
             raise InvalidOperand(
-                f"expected {wanted} scales for axis {self.axis} of {x.name}, "
+                f"expected {expected} scales for axis {self.axis} of {x.name}, "
                 f"got {scale.name}"
             )
 
@@ -168,7 +173,7 @@ class QuantizeLinear(
         if dtypes.is_float(target):
             options |= non_default(saturate=(bool(self.saturate), True))
         options |= non_default(precision=(self.division(scale), dtypes.float32))
-        return ops.quantize(x, scale, *given(shift(zero_point)), **options)
+        return ops.quantize(x, scale, *present_operands(shift(zero_point)), **options)
 
     def division(self, scale: Any) -> DType:
         """Return the dtype of the quotient."""
@@ -204,7 +209,7 @@ class DequantizeLinear(
         target = element_type(self.output_dtype) if self.output_dtype else scale.dtype
         options = non_default(dtype=(target, dtypes.float32))
         options |= Granularity(self.axis, self.block_size).options(scale)
-        return ops.dequantize(x, scale, *given(shift(zero_point)), **options)
+        return ops.dequantize(x, scale, *present_operands(shift(zero_point)), **options)
 
 
 @operator
@@ -238,7 +243,7 @@ class MatMulInteger(Op, onnx="MatMulInteger", versions=(10,)):
         y_zero_point: Value = None,
     ) -> Value:
         zero_points = shift(x_zero_point), shift(y_zero_point)
-        return ops.integer_matmul(x, y, *given(*zero_points))
+        return ops.integer_matmul(x, y, *present_operands(*zero_points))
 
 
 #: The dtypes of quantized matrices.
@@ -274,14 +279,6 @@ def shift(zero_point: Value) -> Value:
         return zero_point if zero_point is None or static(zero_point).any() else None
     except Undecided:
         return zero_point
-
-
-def given(*operands: Value) -> tuple[Value, ...]:
-    """Return ``operands`` without trailing omitted ones."""
-    count = len(operands)
-    while count and operands[count - 1] is None:
-        count -= 1
-    return operands[:count]
 
 
 @operator
@@ -351,7 +348,9 @@ class ConvInteger(Integers, Op, onnx="ConvInteger", versions=(10,)):
 
     def lower(self, x: Value, weight: Value, *zero_points: Value) -> Value:
         steps = self.steps(x, weight)
-        return ops.integer_conv(x, weight, *given(*map(shift, zero_points)), **steps)
+        return ops.integer_conv(
+            x, weight, *present_operands(*map(shift, zero_points)), **steps
+        )
 
 
 @operator
@@ -384,4 +383,4 @@ class QLinearConv(Integers, Op, onnx="QLinearConv", versions=(10,)):
     def lower(self, *operands: Value) -> Value:
         steps = self.steps(operands[0], operands[3])
         steps |= non_default(dtype=(operands[7].dtype, dtypes.uint8))
-        return ops.quantized_conv(*given(*operands), **steps)
+        return ops.quantized_conv(*present_operands(*operands), **steps)

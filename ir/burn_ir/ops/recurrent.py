@@ -83,8 +83,8 @@ class Stacked:
         for layer in range(self.num_layers):
             packed = self.packed(weights[layer * each : (layer + 1) * each])
             rows = slice(layer * count, (layer + 1) * count)
-            given = [s for s in states if s is not None]
-            first = given if self.num_layers == 1 else [s[rows] for s in given]
+            present = [s for s in states if s is not None]
+            first = present if self.num_layers == 1 else [s[rows] for s in present]
             y, *last = self.run(x, *packed, *first)
             x = y.transpose(1, 2).flatten(2) if count == 2 else y.squeeze(1)
             ends.append(last)

@@ -32,8 +32,8 @@ class Reduction:
             return self._shape_of_some(x, axes)
         if x.shape is None:
             return None
-        given = () if axes is None or axes.known is None else axes.known.ravel()
-        reduced = x.axes([int(a) for a in given])
+        numbers = () if axes is None or axes.known is None else axes.known.ravel()
+        reduced = x.axes([int(a) for a in numbers])
         if not reduced:
             reduced = () if self.noop_with_empty_axes else tuple(range(x.rank))
         return without(x.shape, reduced, bool(self.keepdims))
@@ -54,16 +54,16 @@ class Reduction:
         if axes is None:
             return () if self.noop_with_empty_axes else None
         try:
-            given = static_ints(axes)
+            numbers = static_ints(axes)
         except Undecided:
             count = _count(axes)
             if not isinstance(count, int) and not self.noop_with_empty_axes:
                 return ops.axes_or_all(axes, x)
             if count != 0:
                 return axes
-            given = ()
-        if given:
-            return given[0] if len(given) == 1 else given
+            numbers = ()
+        if numbers:
+            return numbers[0] if len(numbers) == 1 else numbers
         return () if self.noop_with_empty_axes else None
 
     def over(self, x: Value, axes: Value) -> tuple[tuple[Axes, ...], dict[str, bool]]:

@@ -32,6 +32,15 @@ CHOICES = {
     ),
 }
 
+_COORDINATES = ("coordinate_transformation_mode", "nearest_mode")
+#: Modes that choose the same elements where each is repeated a whole number of times.
+_EQUAL_FOR_REPETITIONS = {
+    ("asymmetric", "floor"),
+    ("half_pixel", "round_prefer_ceil"),
+    ("pytorch_half_pixel", "round_prefer_floor"),
+    ("pytorch_half_pixel", "round_prefer_ceil"),
+}
+
 
 @operator
 class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
@@ -98,24 +107,62 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         options = self._options()
         if self.coordinate_transformation_mode != "tf_crop_and_resize":
             roi = None
-        if sizes is not None:
-            if self.coordinate_transformation_mode == "pytorch_align_corners":
-                options["coordinate_transformation_mode"] = "align_corners"
-            if roi is not None:
-                return ops.resize(x, None, sizes, roi, **options)
-            changed = self._changed_sizes(x, sizes)
-            if changed is not None:
-                return ops.resize(x, sizes=changed[1], axes=changed[0], **options)
-            extents = ints_of(sizes)
-            if extents is not None:
-                return ops.resize(x, sizes=extents, **options)
-            return ops.resize(x, None, sizes, **options)
+        if self._repeats(x, scales, sizes):
+            options = {n: v for n, v in options.items() if n not in _COORDINATES}
+        if sizes is None:
+            return self._scaled(x, roi, scales, options)
+        if self.coordinate_transformation_mode == "pytorch_align_corners":
+            options["coordinate_transformation_mode"] = "align_corners"
+        if roi is not None:
+            return ops.resize(x, None, sizes, roi, **options)
+        changed = self._changed_sizes(x, sizes)
+        if changed is not None:
+            return ops.resize(x, sizes=changed[1], axes=changed[0], **options)
+        extents = ints_of(sizes)
+        if extents is not None:
+            return ops.resize(x, sizes=extents, **options)
+        return ops.resize(x, None, sizes, **options)
+
+    def _scaled(
+        self, x: Value, roi: Value, scales: Value, options: dict[str, Any]
+    ) -> Value:
+        """Return ``x`` resampled by scales; known ones of 1 are left out."""
         factors = _floats(scales)
-        if factors is not None and roi is None:
-            return ops.resize(x, scales=factors, **options)
-        if roi is None:
+        if roi is not None:
+            return ops.resize(x, scales, None, roi, **options)
+        if factors is None:
             return ops.resize(x, scales, **options)
-        return ops.resize(x, scales, None, roi, **options)
+        axes = tuple(i for i, factor in enumerate(factors) if factor != 1)
+        if self.axes is None and 0 < len(axes) < len(factors):
+            changed = tuple(factors[i] for i in axes)
+            return ops.resize(x, scales=changed, axes=axes, **options)
+        return ops.resize(x, scales=factors, **options)
+
+    def _repeats(self, x: Value, scales: Value, sizes: Value) -> bool:
+        """Return whether each element is repeated a whole number of times.
+
+        Rounding half-pixel coordinates then gives the element that rounding
+        asymmetric ones down gives, so that the default modes can be printed.
+        """
+        modes = (self.coordinate_transformation_mode, self.nearest_mode)
+        if self.mode != "nearest" or modes not in _EQUAL_FOR_REPETITIONS:
+            return False
+        if sizes is None:
+            factors = _floats(scales)
+            return factors is not None and all(f >= 1 and f % 1 == 0 for f in factors)
+        extents, wanted = shape_of(x), dims_of(sizes)
+        if extents is None or wanted is None or self.axes is not None:
+            return False
+        if self.keep_aspect_ratio_policy != "stretch" or len(extents) != len(wanted):
+            return False
+        return all(
+            new == old
+            or isinstance(old, int)
+            and isinstance(new, int)
+            and old > 0
+            and new % old == 0
+            for old, new in zip(extents, wanted, strict=True)
+        )
 
     def _changed_sizes(
         self, x: Value, sizes: Value
@@ -143,13 +190,13 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         if self.mode != "cubic":
             unused.add("cubic_coeff_a")
         attrs = {n: v for n, v in self.attrs().items() if n not in unused}
-        given = {n: v for n, v in attrs.items() if v != getattr(default, n)}
+        options = {n: v for n, v in attrs.items() if v != getattr(default, n)}
         flags = ("antialias", "exclude_outside")
-        order = ("axes", "mode", "coordinate_transformation_mode", *given)
+        order = ("axes", "mode", "coordinate_transformation_mode", *options)
         return {
-            n: bool(given[n]) if n in flags else given[n]
+            n: bool(options[n]) if n in flags else options[n]
             for n in dict.fromkeys(order)
-            if n in given
+            if n in options
         }
 
 

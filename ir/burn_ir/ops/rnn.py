@@ -10,6 +10,7 @@ from burn.ops.recurrence import ACTIVATION_NAMES
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
+from burn_ir.ops.support import present_operands
 from burn_ir.upgrade import Draft
 
 Direction = Literal["forward", "reverse", "bidirectional"]
@@ -32,14 +33,14 @@ class Recurrent:
             raise InvalidOperand(
                 f"expected direction {expected}, got {self.direction!r}"
             )
-        given = self.activations or ()
-        if wrong := [n for n in given if n.lower() not in ACTIVATION_NAMES]:
+        names = self.activations or ()
+        if wrong := [n for n in names if n.lower() not in ACTIVATION_NAMES]:
             expected = ", ".join(sorted(ACTIVATION_NAMES))
             raise InvalidOperand(f"expected activations {expected}, got {wrong[0]!r}")
-        if len(given) not in (0, self.functions, 2 * self.functions):
+        if len(names) not in (0, self.functions, 2 * self.functions):
             raise InvalidOperand(
                 f"expected {self.functions} activations for each direction, "
-                f"got {len(given)}"
+                f"got {len(names)}"
             )
 
     def types(self, x: Type, w: Type, r: Type, states: int) -> tuple[Type, ...]:
@@ -70,21 +71,15 @@ class Recurrent:
 
     def options(self) -> dict[str, Any]:
         """Return the non-default attributes as the primitives' keyword arguments."""
-        given = {}
+        options = {}
         for f in fields(self):  # type: ignore[arg-type]
             value = getattr(self, f.name)
             if value != f.default and f.name != "hidden_size":
-                given[f.name] = value
+                options[f.name] = value
         for flag in ("input_forget", "linear_before_reset"):
-            if flag in given:
-                given[flag] = bool(given[flag])
-        return given
-
-
-def _arguments(*operands: Value) -> list[Value]:
-    """Return the operands without trailing omitted ones."""
-    count = max(i for i, operand in enumerate(operands) if operand is not None)
-    return list(operands[: count + 1])
+            if flag in options:
+                options[flag] = bool(options[flag])
+        return options
 
 
 @operator
@@ -113,7 +108,7 @@ class LSTM(Recurrent, Op, onnx="LSTM", versions=(1, 7, 14, 22)):
         initial_c: Value = None,
         p: Value = None,
     ) -> tuple[Value, ...]:
-        operands = _arguments(x, w, r, b, initial_h, initial_c, sequence_lens, p)
+        operands = present_operands(x, w, r, b, initial_h, initial_c, sequence_lens, p)
         return ops.lstm(*operands, **self.options())
 
 
@@ -141,7 +136,7 @@ class GRU(Recurrent, Op, onnx="GRU", versions=(1, 3, 7, 14, 22)):
         sequence_lens: Value = None,
         initial_h: Value = None,
     ) -> tuple[Value, ...]:
-        operands = _arguments(x, w, r, b, initial_h, sequence_lens)
+        operands = present_operands(x, w, r, b, initial_h, sequence_lens)
         return ops.gru(*operands, **self.options())
 
 
@@ -168,7 +163,7 @@ class RNN(Recurrent, Op, onnx="RNN", versions=(1, 7, 14, 22)):
         sequence_lens: Value = None,
         initial_h: Value = None,
     ) -> tuple[Value, ...]:
-        operands = _arguments(x, w, r, b, initial_h, sequence_lens)
+        operands = present_operands(x, w, r, b, initial_h, sequence_lens)
         return ops.rnn(*operands, **self.options())
 
 

@@ -179,10 +179,10 @@ class Squeeze(Op, onnx="Squeeze", versions=(1, 11, 13, 21, 23, 24, 25)):
         if axes is None:
             dims = data.dims
             return data.with_shape([d for d in dims if not same(d, 1)])
-        given = known_ints(axes)
-        if given is None:
+        numbers = known_ints(axes)
+        if numbers is None:
             return data.with_shape(unnamed_dims(data.rank - length(axes)))
-        gone = data.axes(given)
+        gone = data.axes(numbers)
         for axis in gone:
             if isinstance(data.dims[axis], int) and data.dims[axis] != 1:
                 raise InvalidOperand(f"expected extent 1 on axis {axis} of {data.name}")
@@ -192,26 +192,26 @@ class Squeeze(Op, onnx="Squeeze", versions=(1, 11, 13, 21, 23, 24, 25)):
     def lower(self, data: Value, axes: Value = None) -> Value:
         if axes is None:
             return data.squeeze()
-        given = ints_of(axes)
-        return data.squeeze(axes if given is None else one_or_all(given))
+        numbers = ints_of(axes)
+        return data.squeeze(axes if numbers is None else one_or_all(numbers))
 
 
 @operator
 class Unsqueeze(Op, onnx="Unsqueeze", versions=(1, 11, 13, 21, 23, 24, 25)):
     def infer(self, data: Type, axes: Type) -> Type:
-        given = known_ints(axes)
-        if given is None:
+        numbers = known_ints(axes)
+        if numbers is None:
             return data.with_shape(unnamed_dims(data.rank + length(axes)))
-        rank = data.rank + len(given)
-        new = Type(data.dtype, (1,) * rank).axes(given)
+        rank = data.rank + len(numbers)
+        new = Type(data.dtype, (1,) * rank).axes(numbers)
         if len(set(new)) != len(new):
-            raise InvalidOperand(f"expected distinct axes, got {given}")
+            raise InvalidOperand(f"expected distinct axes, got {numbers}")
         rest = iter(data.dims)
         return data.with_shape([1 if a in new else next(rest) for a in range(rank)])
 
     def lower(self, data: Value, axes: Value) -> Value:
-        given = ints_of(axes)
-        return data.unsqueeze(axes if given is None else one_or_all(given))
+        numbers = ints_of(axes)
+        return data.unsqueeze(axes if numbers is None else one_or_all(numbers))
 
 
 @Squeeze.upgrade(1, 11)

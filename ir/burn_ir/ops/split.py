@@ -8,11 +8,7 @@ from burn import ops
 from burn_ir.dim import Dim, exact_div, floor_div
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.support import (
-    ints_of,
-    known_dims,
-    unnamed_dims,
-)
+from burn_ir.ops.support import are_unequal_numbers, ints_of, known_dims, unnamed_dims
 from burn_ir.upgrade import Draft
 
 
@@ -40,7 +36,7 @@ class Split(Op, onnx="Split", versions=(1, 2, 11, 13, 18)):
         if sizes is None:
             return unnamed_dims(self.results)
         total, extent = sum(sizes), x.dims[axis]
-        if isinstance(total, int) and isinstance(extent, int) and total != extent:
+        if are_unequal_numbers(total, extent):
             raise InvalidOperand(f"expected sizes that sum to {extent}, got {sizes}")
         return sizes
 

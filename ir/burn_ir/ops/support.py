@@ -107,6 +107,19 @@ def differ(a: Dim, b: Dim) -> bool:
         return False
 
 
+def are_unequal_numbers(a: Dim | None, b: Dim | None) -> bool:
+    """Return whether two dimensions are different numbers; False if one is symbolic."""
+    return isinstance(a, int) and isinstance(b, int) and a != b
+
+
+def present_operands(*operands: Value) -> tuple[Value, ...]:
+    """Return ``operands`` without trailing omitted ones."""
+    count = len(operands)
+    while count and operands[count - 1] is None:
+        count -= 1
+    return operands[:count]
+
+
 def unnamed_dims(count: int) -> tuple[Dim, ...]:
     """Return fresh dimensions that depend on the data.
 
@@ -252,9 +265,9 @@ def with_open_size(target: Sequence[Dim], extents: Sequence[Dim]) -> list[Dim]:
 
 def _unchanged_axes(target: Sequence[Dim], extents: Sequence[Dim]) -> list[int]:
     """Return the first axes of ``target`` with a fixed, unchanged extent above 1."""
-    given = [extent for extent in extents if extent != 1]
+    numbers = [extent for extent in extents if extent != 1]
     axes = [axis for axis, extent in enumerate(target) if extent != 1]
-    pairs = zip(axes, given, strict=False)
+    pairs = zip(axes, numbers, strict=False)
     equal = [
         axis for axis, _ in takewhile(lambda pair: target[pair[0]] == pair[1], pairs)
     ]
@@ -306,15 +319,11 @@ def resolve(shape: Sequence[Dim], data: Type, allow_zero: bool) -> tuple[Dim, ..
     total, rest = _cancel(data.shape, [d for d in dims if d != -1])
     if -1 in dims:
         dims[dims.index(-1)] = _quotient(total, rest, data, shape)
-    elif _unequal(total, rest) and not {0} & {*dims, *data.shape}:
+    elif are_unequal_numbers(total, rest) and not {0} & {*dims, *data.shape}:
         raise InvalidOperand(
             f"expected as many elements as {data.name} has, got {shown(shape)}"
         )
     return tuple(dims)
-
-
-def _unequal(total: Dim, rest: Dim) -> bool:
-    return isinstance(total, int) and isinstance(rest, int) and total != rest
 
 
 def _kept_dim(data: Type, axis: int) -> Dim:

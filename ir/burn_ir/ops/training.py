@@ -34,14 +34,14 @@ class Step:
                 f"expected a floating rate and an integer count, got {rate.name} and "
                 f"{count.name}"
             )
-        given, _, states = _split(tensors, number)
+        arguments, _, states = _split(tensors, number)
         for i, operand in enumerate(tensors):
-            if operand.dtype != given[i % number].dtype:
+            if operand.dtype != arguments[i % number].dtype:
                 raise InvalidOperand(
-                    f"expected one dtype, got {given[i % number].name} and "
+                    f"expected one dtype, got {arguments[i % number].name} and "
                     f"{operand.name}"
                 )
-        return tuple(t.forget() for t in (*given, *states))
+        return tuple(t.forget() for t in (*arguments, *states))
 
     def lower(self, rate: Value, count: Value, *tensors: Value) -> tuple[Value, ...]:
         number, options = len(tensors) // self.group, self.arguments()

@@ -12,7 +12,14 @@ from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.indexing import check_integers
 from burn_ir.ops.options import non_default, one
-from burn_ir.ops.support import differ, ints_of, known_dims, length, unnamed_dims
+from burn_ir.ops.support import (
+    are_unequal_numbers,
+    differ,
+    ints_of,
+    known_dims,
+    length,
+    unnamed_dims,
+)
 from burn_ir.ops.window import Geometry, Ints, geometry, written
 
 
@@ -176,8 +183,8 @@ class DeformConv(Op, onnx="DeformConv", versions=(19, 22)):
                 f"expected {within * self.group} channels, got {x.name}"
             )
         needed = self.offset_group * prod(weight.dims[2:]) * (x.rank - 2)
-        given = needed if offset.shape is None else offset.dims[1]
-        if isinstance(needed, int) and isinstance(given, int) and given != needed:
+        extent = needed if offset.shape is None else offset.dims[1]
+        if are_unequal_numbers(needed, extent):
             raise InvalidOperand(f"expected {needed} offsets, got {offset.name}")
 
     def lower(

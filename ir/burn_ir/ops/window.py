@@ -104,9 +104,9 @@ def geometry(
     rank = len(kernel)
     check_auto_pad(auto_pad)
     lengths = {"strides": (strides, rank), "dilations": (dilations, rank)}
-    for name, (given, expected) in (lengths | {"pads": (pads, 2 * rank)}).items():
-        if given is not None and len(given) != expected:
-            raise InvalidOperand(f"expected {expected} {name}, got {given}")
+    for name, (declared, expected) in (lengths | {"pads": (pads, 2 * rank)}).items():
+        if declared is not None and len(declared) != expected:
+            raise InvalidOperand(f"expected {expected} {name}, got {declared}")
     _check_numbers(kernel, strides, dilations, pads)
     flat = pads if pads is not None and auto_pad == "NOTSET" else (0,) * 2 * rank
     return Geometry(
@@ -125,8 +125,8 @@ def _check_numbers(
     dilations: Ints | None,
     pads: Ints | None,
 ) -> None:
-    given = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
-    for name, numbers in given.items():
+    declared = {"kernel_shape": kernel, "strides": strides, "dilations": dilations}
+    for name, numbers in declared.items():
         if any(isinstance(n, int) and not 0 < n <= _LARGEST for n in numbers or ()):
             shown = ", ".join(map(str, numbers or ()))
             raise InvalidOperand(f"expected {name} of 1 to {_LARGEST}, got {shown}")

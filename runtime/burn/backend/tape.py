@@ -174,9 +174,9 @@ class CallNode(Node):
             )
         result, operands = self.values()
         if type(result) is tuple and not self.primitive.partial:
-            given = next(part for part in grad if part is not None)
+            sample = next(part for part in grad if part is not None)
             grad = tuple(
-                _zeros_of(item, given) if part is None else part
+                _zeros_of(item, sample) if part is None else part
                 for part, item in zip(grad, result, strict=True)
             )
         rule = self.primitive.rule

@@ -174,8 +174,8 @@ class Decoder:
     def _run(self, tokens: Tensor, select: Select | None = None) -> Tensor:
         state = self._state
         past = self.capacity if self.length else 0
-        given = state.inputs(tokens, past, self._appends)
-        results = self._model(**given)
+        inputs = state.inputs(tokens, past, self._appends)
+        results = self._model(**inputs)
         logits: Tensor
         logits, presents = self._binding.split_results(results)
         state.write(presents, past, tokens.shape[1], self._appends)
@@ -219,7 +219,7 @@ class _State:
         :attr:`length`. If the model ``appends``, new keys follow the past ones.
         """
         binding, count = self._binding, tokens.shape[1]
-        given = {binding.tokens: tokens}
+        inputs = {binding.tokens: tokens}
         batch, length = tokens.shape[0], self.length.value
         if appends:
             at = ops.arange(past + count)
@@ -236,14 +236,14 @@ class _State:
             seen = ops.logical_and(seen, is_behind)
             positions = ops.maximum(positions - starts, 0)
         seen = ops.expand(seen, (batch, at.shape[0]))
-        given[binding.mask.name] = ops.cast(seen, dtype=binding.mask.dtype)
+        inputs[binding.mask.name] = ops.cast(seen, dtype=binding.mask.dtype)
         if binding.positions is not None:
-            given[binding.positions] = ops.expand(positions, (batch, count))
+            inputs[binding.positions] = ops.expand(positions, (batch, count))
         for cache, box in zip(binding.caches, self.caches, strict=True):
             value = box.value
             is_whole = past == value.shape[2]
-            given[cache.name] = value if is_whole else value[:, :, :past]
-        return given
+            inputs[cache.name] = value if is_whole else value[:, :, :past]
+        return inputs
 
     def write(
         self, presents: list[Tensor], past: int, count: int, appends: bool
@@ -296,8 +296,8 @@ def _trial(model: Any, binding: Binding, batch: int, appends: bool) -> float:
         backend = state.length.backend
         for row, past in zip(chunks, pasts, strict=True):
             tokens = from_numpy(np.tile(np.array(row), (batch, 1)), backend)
-            given = state.inputs(tokens, past, appends or is_grown)
-            result, presents = binding.split_results(model(**given))
+            inputs = state.inputs(tokens, past, appends or is_grown)
+            result, presents = binding.split_results(model(**inputs))
             state.write(presents, past, len(row), appends or is_grown)
         logits.append(result.numpy().astype(np.float64))
     difference = np.abs(logits[0] - logits[1]).max()

@@ -91,8 +91,8 @@ def _check(
         InputError: they differ from their declaration.
     """
     extents: Extents = {}
-    given = [*zip(kinds, args, strict=False), *kwargs.items()]
-    for name, value in given:
+    arguments = [*zip(kinds, args, strict=False), *kwargs.items()]
+    for name, value in arguments:
         if name in kinds and not kinds[name].accepts(value, name, extents):
             _refuse(cls.__name__, kinds, args, kwargs)
 
@@ -323,11 +323,11 @@ def _refuse(
         InputError: always.
     """
     extents: Extents = {}
-    given = {**dict(zip(kinds, args, strict=False)), **kwargs}
+    arguments = {**dict(zip(kinds, args, strict=False)), **kwargs}
     wrong = [
-        (name, kind, given[name])
+        (name, kind, arguments[name])
         for name, kind in kinds.items()
-        if name in given and not kind.accepts(given[name], name, extents)
+        if name in arguments and not kind.accepts(arguments[name], name, extents)
     ]
     lines = [
         f"{model}: input {name!r}: expected {kind.text}, got {_describe(value)}"

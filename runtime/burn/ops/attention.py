@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from burn.dtypes import HALVES, DType, bool_, float32
+from burn.facts import NORMALIZATION
 from burn.ops import bounds
 from burn.ops.activation import tanh
 from burn.ops.broadcast import expand
@@ -246,13 +247,7 @@ def _covering(mask: Any, columns: int) -> Any:
     return pad(mask, (0, missing), hidden, (-1,))
 
 
-@primitive(
-    traceable=True,
-    removable=True,
-    bound=bounds.up_to_one,
-    memory_bound=True,
-    numpy_time=3.0,
-)
+@primitive(**NORMALIZATION | {"bound": bounds.up_to_one})
 def masked_softmax(x: Array) -> Array:
     """Return the softmax over the last axis, with 0 in rows of minus infinity."""
     if not x.size:

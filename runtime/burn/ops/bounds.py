@@ -86,17 +86,33 @@ def transposed_layer(call: PrimitiveCall, operands: Operands) -> float:
     return _layer(call, operands, 1)
 
 
+def expanded_layer(call: PrimitiveCall, operands: Operands) -> float:
+    """Return the bound of a layer of the result of another, with two epilogues."""
+    x, *layers = call.args
+    bound = operands.bound(x)
+    for parts, name in ((layers[:2], "after"), (layers[2:], "depth_after")):
+        bound = bound * _row_sum(parts[0], operands) + operands.bound(parts[1])
+        bound = _after(call.static[name], bound, operands, None)
+    return bound
+
+
 def _layer(call: PrimitiveCall, operands: Operands, rows: int) -> float:
     x, weight, *bias = call.args[:3]
+    total = _row_sum(weight, operands, rows)
+    return _ended(
+        call, operands.bound(x) * total + sum(map(operands.bound, bias)), operands
+    )
+
+
+def _row_sum(weight: Any, operands: Operands, rows: int = 0) -> float:
+    """Return a bound of the sums of magnitudes of the weights of each output."""
     shape = operands.shape(weight)
     total = None
     if prod(shape) <= _SUMMED and not rows:
         total = operands.row_sum(weight)
     if total is None:
         total = operands.bound(weight) * (prod(shape) / max(shape[rows], 1))
-    return _ended(
-        call, operands.bound(x) * total + sum(map(operands.bound, bias)), operands
-    )
+    return total
 
 
 def matrices(call: PrimitiveCall, operands: Operands) -> float:
@@ -108,11 +124,17 @@ def matrices(call: PrimitiveCall, operands: Operands) -> float:
 
 def _ended(call: PrimitiveCall, bound: float, operands: Operands) -> float:
     """Return the bound of a result after its epilogue."""
-    for name, *numbers in call.static.get("after", ()):
+    addend = call.args[3] if len(call.args) > 3 else None
+    return _after(call.static.get("after", ()), bound, operands, addend)
+
+
+def _after(after: Any, bound: float, operands: Operands, addend: Any) -> float:
+    """Return the bound of a result with ``bound`` after an epilogue."""
+    for name, *numbers in after:
         if bound > MOST:
             return inf
         if name == "add":
-            bound += operands.bound(call.args[3])
+            bound += operands.bound(addend)
         elif name == "scale":
             bound *= max(1.0, abs(numbers[0]))
         elif name not in ("clip", "relu"):

@@ -67,6 +67,28 @@ def conv_then(
     return apply_after(conv.kernel(x, weight, bias, **static), residual, after)
 
 
+@primitive(removable=True, bound=bounds.expanded_layer, no_gradient=PLAN_ONLY)
+def expanded_depthwise(
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    depth_weight: Array,
+    depth_bias: Array | None,
+    *,
+    after: After,
+    depth_after: After,
+    **static: Any,
+) -> Array:
+    """Return a pointwise :func:`conv` and the depthwise one of its result.
+
+    Each has an epilogue; ``static`` are the options of the depthwise one.
+    """
+    middle = apply_after(conv.kernel(x, weight, bias), None, after)
+    static = {**static, "groups": len(depth_weight)}
+    out = conv.kernel(middle, depth_weight, depth_bias, **static)
+    return apply_after(out, None, depth_after)
+
+
 @primitive(removable=True, bound=bounds.layer, no_gradient=PLAN_ONLY)
 def linear_then(
     x: Array,

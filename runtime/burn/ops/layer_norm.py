@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.facts import NORMALIZATION
 from burn.ops import bounds
 from burn.ops.broadcast import like, sum_to
 from burn.ops.composition import Joint, through
@@ -18,13 +19,7 @@ from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
 from burn.primitive import primitive
 
 
-@primitive(
-    traceable=True,
-    removable=True,
-    bound=bounds.normalized,
-    memory_bound=True,
-    numpy_time=3.0,
-)
+@primitive(**NORMALIZATION | {"bound": bounds.normalized})
 def layer_norm(
     x: Array,
     weight: Array | None = None,

@@ -64,13 +64,13 @@ def linear_attention(
 
 
 @linear_attention.vjp
-def _(grads: Any, outs: Any, *given: Any, scale: float | None = None) -> Any:
-    factor = given[0].shape[-1] ** -0.5 if scale is None else scale
+def _(grads: Any, outs: Any, *inputs: Any, scale: float | None = None) -> Any:
+    factor = inputs[0].shape[-1] ** -0.5 if scale is None else scale
 
     def body(*operands: Any) -> Any:
         return _recurrence(operands, factor)
 
-    operands = (*given, *(6 - len(given)) * (None,))
+    operands = (*inputs, *(6 - len(inputs)) * (None,))
     joint = Joint(lambda: through(body, grads, *operands))
     return tuple(joint[position] for position in range(6))
 

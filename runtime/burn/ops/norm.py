@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.facts import NORMALIZATION
 from burn.ops import bounds
 from burn.ops.broadcast import expand, like
 from burn.ops.composition import Joint, through
@@ -23,13 +24,7 @@ from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
 
-@primitive(
-    traceable=True,
-    removable=True,
-    bound=bounds.shifted,
-    memory_bound=True,
-    numpy_time=3.0,
-)
+@primitive(**NORMALIZATION | {"bound": bounds.shifted})
 def batch_norm(
     x: Array,
     mean: Array,
@@ -192,13 +187,7 @@ def _(
     return joint[0], joint[1], None, None, joint[2]
 
 
-@primitive(
-    traceable=True,
-    removable=True,
-    bound=bounds.normalized,
-    memory_bound=True,
-    numpy_time=3.0,
-)
+@primitive(**NORMALIZATION | {"bound": bounds.normalized})
 def group_norm(
     x: Array,
     weight: Array | None = None,

@@ -41,9 +41,9 @@ def dynamic_quantized_lstm(
     factors of products are quantized dynamically to 8 bits: ``x`` as a whole, and the
     outputs of each step. Other arguments are those of :func:`lstm`.
     """
-    m, given = ArrayMaths(x), Options(**options)
+    m, settings = ArrayMaths(x), Options(**options)
     hidden = r.shape[1]
-    functions = list(activations_of(m, given, ("Sigmoid", "Tanh", "Tanh")))
+    functions = list(activations_of(m, settings, ("Sigmoid", "Tanh", "Tanh")))
     inward, back = _real(w, w_scale, w_zero_point), _real(r, r_scale, r_zero_point)
 
     def prepare(direction: int, turned: Any) -> tuple[Any, Step]:
@@ -51,7 +51,7 @@ def dynamic_quantized_lstm(
         if b is not None:
             inputs = inputs + (b[direction, : 4 * hidden] + b[direction, 4 * hidden :])
         p = None if peephole is None else peephole[direction]
-        step = lstm_step(m, back[direction], p, functions[direction], given)
+        step = lstm_step(m, back[direction], p, functions[direction], settings)
 
         def rounding(projected: Any, state: State) -> State:
             return step(projected, (_rounded(state[0]), *state[1:]))
@@ -59,7 +59,7 @@ def dynamic_quantized_lstm(
         return inputs, rounding
 
     sizes = (w.shape[0], hidden)
-    return run_directions(m, x, [h0, c0], seq_lens, sizes, given, prepare)
+    return run_directions(m, x, [h0, c0], seq_lens, sizes, settings, prepare)
 
 
 def _real(weight: Array, scale: Array, zero_point: Array) -> Array:

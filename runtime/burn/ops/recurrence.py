@@ -359,9 +359,9 @@ def second_gradients(kind: Kind, grads: Any, args: Any, options: Any) -> Any:
     """
     count = 1 + kind.states
 
-    def body(m: Any, *given: Any) -> Any:
-        parts = kind.gradients(given[:count], given[count:], options)
-        there = enumerate(zip(given[count:], parts, strict=True))
+    def body(m: Any, *operands: Any) -> Any:
+        parts = kind.gradients(operands[:count], operands[count:], options)
+        there = enumerate(zip(operands[count:], parts, strict=True))
         each = [
             (a, part())
             for i, (a, part) in there
@@ -373,3 +373,16 @@ def second_gradients(kind: Kind, grads: Any, args: Any, options: Any) -> Any:
 
     gradients = body_gradients(body, grads, (*args[:count], *args[2 * count :]))
     return (*gradients[:count], *(count * (None,)), *gradients[count:])
+
+
+def declare_gradients(layer: Any, gradient: Any, kind: Kind) -> None:
+    """Declare the rules of a recurrent layer and of its gradient, both primitives."""
+
+    def first(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
+        return gradients_at_once(gradient, kind, (grad, out), args, options)
+
+    def second(grads: Any, out: Any, *args: Any, **options: Any) -> Any:
+        return second_gradients(kind, grads, args, options)
+
+    layer.vjp_of_parts(first)
+    gradient.vjp(second)

@@ -85,46 +85,46 @@ def layer_gradients(
     """
     count = 1 + states
     grads, outs = tuple(operands[:count]), tuple(operands[count : 2 * count])
-    given = LayerOperands.of(operands[2 * count :], states)
-    m, xp = ArrayMaths(given.x), namespace(given.x)
+    layer = LayerOperands.of(operands[2 * count :], states)
+    m, xp = ArrayMaths(layer.x), namespace(layer.x)
     ways: list[list[Array]] = []
     x_total: Any = 0.0
-    for index, reverse in enumerate(options.reversals(given.w.shape[0])):
-        one = _direction(m, grads, outs, given, options, (index, reverse))
+    for index, reverse in enumerate(options.reversals(layer.w.shape[0])):
+        one = _direction(m, grads, outs, layer, options, (index, reverse))
         back = rule(m, one, options)
         of_x = back.inward @ one.w
-        of_x = m.reverse_steps(of_x, given.lengths) if reverse else of_x
+        of_x = m.reverse_steps(of_x, layer.lengths) if reverse else of_x
         x_total = x_total + of_x
         ways.append(_of_weights(xp, one, back))
     gradients = [xp.stack(list(parts)) for parts in zip(*ways, strict=True)]
     if options.layout:
         x_total = xp.transpose(x_total, (1, 0, 2))
-        first = 4 if given.b is not None else 3
+        first = 4 if layer.b is not None else 3
         span = slice(first - 1, first - 1 + states)
         gradients[span] = [xp.transpose(part, (1, 0, 2)) for part in gradients[span]]
-    return _those_asked_for(given, [x_total, *gradients])
+    return _those_asked_for(layer, [x_total, *gradients])
 
 
 def _direction(
     m: ArrayMaths,
     grads: tuple[Array | None, ...],
     outs: tuple[Array, ...],
-    given: LayerOperands,
+    layer: LayerOperands,
     options: Options,
     which: tuple[int, bool],
 ) -> Direction:
-    xp, (index, reverse), layout = namespace(given.x), which, options.layout
-    hidden = given.r.shape[-1]
-    x = m.wide(xp.transpose(given.x, (1, 0, 2)) if layout else given.x)
+    xp, (index, reverse), layout = namespace(layer.x), which, options.layout
+    hidden = layer.r.shape[-1]
+    x = m.wide(xp.transpose(layer.x, (1, 0, 2)) if layout else layer.x)
 
     def turned(every: Array) -> Array:
         part = every[:, :, index].swapaxes(0, 1) if layout else every[:, index]
         part = m.wide(part)
-        return m.reverse_steps(part, given.lengths) if reverse else part
+        return m.reverse_steps(part, layer.lengths) if reverse else part
 
     starts = tuple(
-        direction_starts(m, state, x, (given.w.shape[0], hidden), layout)[index]
-        for state in given.states
+        direction_starts(m, state, x, (layer.w.shape[0], hidden), layout)[index]
+        for state in layer.states
     )
     ends = []
     for end, start in zip(grads[1:], starts, strict=True):
@@ -133,14 +133,14 @@ def _direction(
         ends.append(xp.zeros_like(start) if end is None else end)
     y = turned(outs[0])
     dy = xp.zeros_like(y) if grads[0] is None else turned(grads[0])
-    b, p = (None if a is None else m.wide(a)[index] for a in (given.b, given.peephole))
+    b, p = (None if a is None else m.wide(a)[index] for a in (layer.b, layer.peephole))
     return Direction(
-        m.reverse_steps(x, given.lengths) if reverse else x,
-        m.wide(given.w)[index],
-        m.wide(given.r)[index],
+        m.reverse_steps(x, layer.lengths) if reverse else x,
+        m.wide(layer.w)[index],
+        m.wide(layer.r)[index],
         *(b, p, starts),
         xp.concatenate([starts[0][None], y[:-1]])[: len(y)],
-        steps_within(m, x, given.lengths),
+        steps_within(m, x, layer.lengths),
         (dy, *ends),
     )
 
@@ -160,10 +160,10 @@ def _rows(x: Array) -> Array:
     return x.reshape(-1, x.shape[-1])
 
 
-def _those_asked_for(given: LayerOperands, gradients: list[Array]) -> tuple[Array, ...]:
+def _those_asked_for(layer: LayerOperands, gradients: list[Array]) -> tuple[Array, ...]:
     """Return the gradients of present operands, in the dtypes of the operands."""
-    parts = [given.x, given.w, given.r, *([] if given.b is None else [given.b])]
-    parts += [*given.states, *([] if given.peephole is None else [given.peephole])]
+    parts = [layer.x, layer.w, layer.r, *([] if layer.b is None else [layer.b])]
+    parts += [*layer.states, *([] if layer.peephole is None else [layer.peephole])]
     pairs = zip(parts, gradients, strict=True)
     return tuple(
         grad.astype(part.dtype, copy=False) for part, grad in pairs if part is not None

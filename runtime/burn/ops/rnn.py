@@ -24,9 +24,8 @@ from burn.ops.recurrence import (
     Step,
     activations_of,
     clipped,
-    gradients_at_once,
+    declare_gradients,
     run_directions,
-    second_gradients,
 )
 from burn.ops.recurrent_gradients import (
     gru_back,
@@ -60,11 +59,6 @@ def lstm(
     """
     inputs = (x, w, r, b, h0, c0, seq_lens, peephole)
     return _lstm(ArrayMaths(x), *inputs, options=Options(**options))
-
-
-@lstm.vjp_of_parts
-def _(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
-    return gradients_at_once(lstm_grad, _LSTM, (grad, out), args, options)
 
 
 def _lstm(
@@ -105,9 +99,7 @@ def lstm_grad(*operands: Array | None, **options: Any) -> tuple[Array, ...]:
     return layer_gradients(lstm_back, 2, operands, Options(**options))
 
 
-@lstm_grad.vjp
-def _(grads: Any, out: Any, *args: Any, **options: Any) -> Any:
-    return second_gradients(_LSTM, grads, args, options)
+declare_gradients(lstm, lstm_grad, _LSTM)
 
 
 def _transposed(m: Any, weights: Any, direction: int) -> Any:
@@ -168,11 +160,6 @@ def gru(
     return _gru(ArrayMaths(x), *inputs, options=Options(**options))
 
 
-@gru.vjp_of_parts
-def _(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
-    return gradients_at_once(gru_grad, _GRU, (grad, out), args, options)
-
-
 def _gru(
     m: Any,
     x: Any,
@@ -213,9 +200,7 @@ def gru_grad(*operands: Array | None, **options: Any) -> tuple[Array, ...]:
     return layer_gradients(gru_back, 1, operands, Options(**options))
 
 
-@gru_grad.vjp
-def _(grads: Any, out: Any, *args: Any, **options: Any) -> Any:
-    return second_gradients(_GRU, grads, args, options)
+declare_gradients(gru, gru_grad, _GRU)
 
 
 def _gru_step(m: Any, back: Any, bias: Any, functions: Any, options: Options) -> Step:
@@ -260,11 +245,6 @@ def rnn(
     return _rnn(ArrayMaths(x), *inputs, options=Options(**options))
 
 
-@rnn.vjp_of_parts
-def _(grad: Any, out: Any, *args: Any, **options: Any) -> Any:
-    return gradients_at_once(rnn_grad, _RNN, (grad, out), args, options)
-
-
 def _rnn(
     m: Any,
     x: Any,
@@ -305,6 +285,4 @@ def rnn_grad(*operands: Array | None, **options: Any) -> tuple[Array, ...]:
     return layer_gradients(rnn_back, 1, operands, Options(**options))
 
 
-@rnn_grad.vjp
-def _(grads: Any, out: Any, *args: Any, **options: Any) -> Any:
-    return second_gradients(_RNN, grads, args, options)
+declare_gradients(rnn, rnn_grad, _RNN)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from burn.facts import NORMALIZATION
 from burn.ops import bounds
 from burn.ops.broadcast import expand
 from burn.ops.elementwise import exp
@@ -13,13 +14,7 @@ from burn.ops.support import Array, Axes, accumulate, axes_of
 from burn.primitive import primitive
 
 
-@primitive(
-    traceable=True,
-    removable=True,
-    bound=bounds.up_to_one,
-    memory_bound=True,
-    numpy_time=3.0,
-)
+@primitive(**NORMALIZATION | {"bound": bounds.up_to_one})
 def softmax(x: Array, *, axis: Axes = -1) -> Array:
     """Return ``exp(x)`` divided by its sum over ``axis``: an integer or a tuple.
 
@@ -59,7 +54,7 @@ def _(grad: Any, result: Any, outer: Any, out: Any, *, axis: Axes = -1) -> Any:
     )
 
 
-@primitive(traceable=True, removable=True, memory_bound=True, numpy_time=3.0)
+@primitive(**NORMALIZATION)
 def log_softmax(x: Array, *, axis: Axes = -1) -> Array:
     """Return the logarithm of :func:`softmax`."""
     work = accumulate(x)

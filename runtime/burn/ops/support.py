@@ -166,10 +166,10 @@ def axes_of(axis: Axes, rank: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(rank))
-    given = integers(axis)
-    axes = tuple(a + rank if a < 0 else a for a in given)
+    numbers = integers(axis)
+    axes = tuple(a + rank if a < 0 else a for a in numbers)
     if any(not 0 <= a < rank for a in axes) or len(set(axes)) != len(axes):
-        raise ValueError(f"expected distinct axes in [{-rank}, {rank}), got {given}")
+        raise ValueError(f"expected distinct axes in [{-rank}, {rank}), got {numbers}")
     return axes
 
 

@@ -29,10 +29,10 @@ def per_axis(value: Extents, rank: int, name: str = "extent") -> tuple[int, ...]
     Raises:
         ValueError: a sequence has another length.
     """
-    given = (value,) * rank if isinstance(value, int) else tuple(value)
-    if len(given) != rank:
+    numbers = (value,) * rank if isinstance(value, int) else tuple(value)
+    if len(numbers) != rank:
         raise ValueError(f"expected {rank} values of {name}, got {value}")
-    return given
+    return numbers
 
 
 def pads_of(padding: Padding, rank: int) -> tuple[tuple[int, int], ...]:

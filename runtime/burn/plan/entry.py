@@ -70,7 +70,7 @@ def _check_options(precision: str, samples: list[Any], threads: int | None) -> N
 
 
 def _calibrated(
-    function: Callable[P, R], given: list[Any], options: dict[str, Any]
+    function: Callable[P, R], batches: list[Any], options: dict[str, Any]
 ) -> Compiled[P, R]:
     """Return an int8 function that is calibrated with the ranges observed on
     the samples.
@@ -78,7 +78,7 @@ def _calibrated(
     from burn.plan.calibration import compare_outputs, sample_arguments
     from burn.plan.passes.precision.calibrated import Calibrated, Observing, Ranges
 
-    samples = [sample_arguments(sample) for sample in given]
+    samples = [sample_arguments(sample) for sample in batches]
     ranges = Ranges()
     observing = Compiled(function, "int8", (Observing(ranges),), observed=True)
     watch: Callable[..., R] = observing

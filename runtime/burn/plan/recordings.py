@@ -73,10 +73,10 @@ class Recordings:
         recorder = Recorder(self.device, self._options.profiler)
         with recorder.undone_unless_planned(), recorder.active():
             places = iter([recorder.new(tensor) for tensor in inputs])
-            given, named = mapped(
+            positional, named = mapped(
                 lambda leaf: next(places) if type(leaf) is Tensor else leaf, args
             )
-            result = function(*given, **named)
+            result = function(*positional, **named)
             slots = _slots(result, recorder)
         forms = [(tensor.shape, tensor.dtype) for tensor in inputs]
         with self.lock:
@@ -90,7 +90,14 @@ class Recordings:
         recorder.forget_values()
         if executable.is_lowered or self._options.is_replayed:
             recorder.undo()  # the first result equals later ones
-            del recorder, result, given, named, places, slots  # before values are bound
+            del (
+                recorder,
+                result,
+                positional,
+                named,
+                places,
+                slots,
+            )  # before values are bound
             return self.run(inputs)
         return mapped(_device_leaf, result)
 

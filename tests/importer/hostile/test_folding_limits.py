@@ -185,7 +185,7 @@ def test_what_folding_made_is_no_reason_to_fold_more() -> None:
     before = folding_cost.Budget(_of(constants))
     constants.add("made", np.zeros(1000, np.float32), source="stored")
     after = folding_cost.Budget(_of(constants))
-    assert (before.work, before.left) == (after.work, after.left)
+    assert (before.work, before.free_bytes) == (after.work, after.free_bytes)
 
 
 def _of(constants: Constants) -> Graph:

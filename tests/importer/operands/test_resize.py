@@ -4,9 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper, numpy_helper
 
 from tests.importer.operands.many_nodes import NodeCase, Operand, check
+from tests.modules import generate
 
 MODES = ("nearest", "linear", "cubic")
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
@@ -97,6 +100,22 @@ def sized(drawn: Drawn) -> NodeCase:
     return NodeCase("Resize", (drawn.image(extents), None, None, wanted), attrs)
 
 
+def repeated(drawn: Drawn) -> NodeCase:
+    """A node that repeats each element a whole number of times."""
+    extents = drawn.extents()
+    factors = drawn.rng.integers(1, 5, 2)
+    attrs = {
+        "nearest_mode": drawn.one_of(ROUNDINGS),
+        "coordinate_transformation_mode": drawn.one_of(PLACES),
+    }
+    image = drawn.image(extents)
+    if drawn.one_of((True, False)):
+        sizes = np.array([1, 2, *(factors * extents)], np.int64)
+        return NodeCase("Resize", (image, None, None, Operand(sizes, True)), attrs)
+    scales = np.array([1, 1, *factors], np.float32)
+    return NodeCase("Resize", (image, None, Operand(scales, True)), attrs)
+
+
 def cropped(drawn: Drawn) -> NodeCase:
     """A node that resamples a region, which may reach out of the image."""
     extents = drawn.extents()
@@ -112,7 +131,7 @@ def cropped(drawn: Drawn) -> NodeCase:
     return NodeCase("Resize", operands, attrs)
 
 
-@pytest.mark.parametrize("make", [scaled, rounded, sized, cropped])
+@pytest.mark.parametrize("make", [scaled, rounded, sized, repeated, cropped])
 def test_resize(tmp_path: Path, make: Any) -> None:
     drawn = Drawn(7)
     check([make(drawn) for _ in range(COUNT)], tmp_path, opset=19)
@@ -135,3 +154,43 @@ def test_a_result_at_the_last_element_is_inside(tmp_path: Path) -> None:
         for rest in ((None, Operand(sizes, True)), (Operand(scales, True),))
     ]
     check(cases, tmp_path, opset=19)
+
+
+@pytest.mark.parametrize(
+    ("scales", "modes", "printed"),
+    [
+        ((2, 2), "asymmetric floor", "scales=(2.0, 2.0), axes=(2, 3)"),
+        ((1, 3), "half_pixel round_prefer_ceil", "scales=(3.0,), axes=(3,)"),
+        ((1, 2.5), "half_pixel round_prefer_floor", "scales=(2.5,), axes=(3,)"),
+        ((2.5, 2), "asymmetric floor", "nearest_mode"),
+        ((2, 2), "asymmetric ceil", "nearest_mode"),
+        ((2, 2), "half_pixel floor", "nearest_mode"),
+    ],
+)
+def test_modes_are_printed_where_they_matter(
+    tmp_path: Path, scales: tuple[float, float], modes: str, printed: str
+) -> None:
+    coordinates, nearest = modes.split()
+    node = helper.make_node(
+        "Resize",
+        ["x", "", "scales"],
+        ["y"],
+        coordinate_transformation_mode=coordinates,
+        nearest_mode=nearest,
+    )
+    factors = numpy_helper.from_array(np.array([1, 1, *scales], np.float32), "scales")
+    value_infos = [
+        helper.make_tensor_value_info(name, 1, ["N", 2, height, width])
+        for name, height, width in (
+            ("x", 4, 4),
+            ("y", int(4 * scales[0]), int(4 * scales[1])),
+        )
+    ]
+    graph = helper.make_graph(
+        [node], "g", value_infos[:1], value_infos[1:], initializer=[factors]
+    )
+    opsets = [helper.make_opsetid("", 19)]
+    path = tmp_path / "resize.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
+    module, _ = generate(path, tmp_path)
+    assert printed in module.read_text("utf-8")

@@ -30,7 +30,7 @@ def read(
     weights = {name: array.copy() for name in names}
     x = Type(FLOAT, (symbol("batch"), 8, 8))
     graph = RawGraph("graph", {"x": x}, ("y",), nodes, weights)
-    result = simplify(build(RawModel(graph, {"": 17}, producer)), ["merge"])
+    result = simplify(build(RawModel(graph, {"": 17}, producer)), ["cse"])
     return len({name for node in result.nodes for name in node.inputs} & set(names))
 
 

@@ -16,7 +16,7 @@ from burn_import.codegen.torch.rules import TORCH_RULES
 from burn_import.loading import load
 from burn_import.options import Options
 from burn_import.pipeline import import_model
-from burn_import.tracing.constructor_numbers import GivenFloat, GivenInt
+from burn_import.tracing.constructor_numbers import ParameterFloat, ParameterInt
 from burn_import.tracing.extents import Extents
 from burn_import.tracing.identifiers import Namespace
 from burn_import.tracing.trace import Apply, Origin, Symbol, Tracer
@@ -135,15 +135,15 @@ def apply(primitive: Any, *args: Any, **static: Any) -> str:
 
 
 def test_what_a_constructor_is_given_is_written_whatever_it_is_here() -> None:
-    alpha = GivenFloat(0.01, "self.alpha")  # the default, here
+    alpha = ParameterFloat(0.01, "self.alpha")  # the default, here
     assert apply(ops.leaky_relu, alpha=alpha).endswith("negative_slope=self.alpha)")
-    size = GivenInt(8, "self.size")
+    size = ParameterInt(8, "self.size")
     assert apply(ops.reshape, (-1, size)) == "x.reshape(-1, self.size)"
 
 
 def test_padding_by_such_a_number_does_not_depend_on_it() -> None:
     weight = Tensor(Symbol(Type(float32, (8, 4, 3, 3)), "weight"), Tracer())
-    size, step = GivenInt(2, "self.size"), GivenInt(1, "self.step")
+    size, step = ParameterInt(2, "self.size"), ParameterInt(1, "self.step")
     assert apply(ops.conv, weight, padding=((size, 0), 1), dilation=step) == (
         "F.conv2d(F.pad(x, (1, 1, self.size, 0)), weight, dilation=self.step)"
     )
@@ -156,7 +156,7 @@ def test_padding_by_such_a_number_does_not_depend_on_it() -> None:
 
 
 def test_a_form_that_decides_by_such_a_number_is_refused() -> None:
-    kernel = GivenInt(3, "self.kernel")
+    kernel = ParameterInt(3, "self.kernel")
     with pytest.raises(UnsupportedModel, match="equal in all modules of a class"):
         apply(ops.max_pool, kernel_size=kernel, stride=2, padding=1)
 

@@ -17,6 +17,7 @@ if find_spec("torch") is None:
 UNWRITTEN = (
     *("aten._assert", "aten._functional", "aten.sym_constrain", "aten._linalg_check"),
     *("aten._autocast_to", "aten.where.default", "aten.empty_permuted"),
+    *("aten.can_cast", "aten.promote_types", "aten.result_type"),
 )
 #: Arguments to which the rule gives another name than the schema.
 SYNONYMS = {

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.containers.progressions import progression
+from burn_import.codegen.containers.progressions import longest_run, progression
 from burn_import.provenance.path_segments import Path
 from burn_import.structure.numeric_segments import is_sparse
 from burn_import.tracing.identifiers import Namespace, camel, singular
@@ -249,18 +249,24 @@ class Containers:
 
 
 def _merge_runs(texts: Sequence[str]) -> Iterator[str]:
-    """Yield ``texts``, with long runs of equal ones merged to comprehensions."""
-    for text, group in groupby(texts):
-        count = len(list(group))
-        many = f"*({text} for _ in range({count}))"
-        yield from [many] if count >= MANY else [text] * count
+    """Yield ``texts``, with long runs merged to comprehensions.
+
+    The calls of a run are equal, or their numbers are arithmetic progressions.
+    """
+    start = 0
+    while start < len(texts):
+        count, each = longest_run(texts[start:])
+        if count >= MANY:
+            index = "_" if each == texts[start] else "i"
+            yield f"*({each} for {index} in range({count}))"
+        else:
+            count = 1
+            yield texts[start]
+        start += count
 
 
 def _sequence_items(texts: Sequence[str]) -> list[str]:
     """Return the arguments of ``nn.Sequential``, with comprehensions of many layers."""
-    each = progression(texts) if len(texts) >= MANY and len(set(texts)) > 1 else ""
-    if each:
-        return [f"*({each} for i in range({len(texts)}))"]
     return list(_merge_runs(texts))
 
 

@@ -26,6 +26,22 @@ def progression(texts: Sequence[str]) -> str:
     return _NUMBER.sub(lambda match: next(terms), texts[0])
 
 
+def longest_run(texts: Sequence[str]) -> tuple[int, str]:
+    """Return how many of ``texts``, from the first on, are one run, and its source.
+
+    The source is that of :func:`progression`, or the text itself if all are equal.
+    """
+    count, source = 1, texts[0]
+    while count < len(texts):
+        each = progression(texts[: count + 1])
+        if texts[count] == texts[0] == source:
+            each = source
+        if not each:
+            break
+        count, source = count + 1, each
+    return count, source
+
+
 def _is_even(numbers: Sequence[int]) -> bool:
     """Return whether the numbers are an arithmetic progression."""
     pairs = zip(numbers, numbers[1:], strict=False)

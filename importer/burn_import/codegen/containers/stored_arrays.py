@@ -16,6 +16,7 @@ from burn_import.provenance.weight_owners import (
     is_key,
     is_lifted,
     is_parameter_of_paddle,
+    moved_to_sibling,
     original,
 )
 from burn_import.rewriting.arrays import same_view
@@ -37,10 +38,10 @@ class StoredArrays:
         part: ModuleNode,
         containers: Containers,
         nouns: Mapping[str, str],
-        settled: Mapping[str, str] | None = None,
+        settled_attributes: Mapping[str, str] | None = None,
     ) -> None:
-        """``settled`` has the attributes of arrays that already have one, by name."""
-        self.settled = settled or {}
+        """``settled_attributes`` are attributes by array, where they are known."""
+        self.settled_attributes = settled_attributes or {}
         self.part, self.graph = part, part.graph
         self.containers, self.nouns = containers, nouns
         #: The role of each array, set after loops are rerolled.
@@ -50,7 +51,7 @@ class StoredArrays:
         self.paths: dict[str, Path] = {}
         self.plain: dict[str, str] = {}
         self.plain_names: set[str] = set()
-        for constant in part.held:
+        for constant in part.lent_arrays:
             self.assign_path(constant)
         for constant, path in part.reached.items():
             if tuple(path.split(".")[:-1]) in part.kept:
@@ -89,9 +90,13 @@ class StoredArrays:
     def assign_path(self, constant: str) -> Path:
         """Create an attribute for ``constant``; return its path."""
         text = tensor_text(self.graph, constant)
-        settled = tuple(filter(None, self.settled.get(constant, "").split(".")))
-        settled = settled or self.part.held.get(constant, ())
-        path = settled or self.authored_path(constant)
+        settled_attributes = tuple(
+            filter(None, self.settled_attributes.get(constant, "").split("."))
+        )
+        settled_attributes = settled_attributes or self.part.lent_arrays.get(
+            constant, ()
+        )
+        path = settled_attributes or self.authored_path(constant)
         if self.has_room(path):
             self.containers.add(path, text)
             self.names.add(path[0])
@@ -128,6 +133,7 @@ class StoredArrays:
             path = constants.layer_weights.get(constant, ())
         if not path:
             return ()
+        path = moved_to_sibling(own, path) or path
         pairs = zip(own, path, strict=False)
         within = len(path) > len(own) and all(a in (b, f"part_{b}") for a, b in pairs)
         inside = self.relative_path(path[len(own) :]) if within else path[-1:]

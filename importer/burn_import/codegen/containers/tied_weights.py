@@ -17,15 +17,17 @@ from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.numbered_siblings import moved_path, siblings_in
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.trainable import is_trained
-from burn_import.provenance.weight_owners import is_authored, is_dotted, original
+from burn_import.provenance.weight_owners import (
+    is_authored,
+    is_dotted,
+    is_uniform,
+    original,
+)
 from burn_import.rewriting.arrays import memory_of
 from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.module_tree import Entry, calls_of
 from burn_ir.graph import Graph
-from burn_ir.types import Array
 
-#: Number of leading elements that are compared first.
-_FEW = 64
 #: Number of elements up to which a buffer of several modules is stored for each.
 _COPIED = 1 << 14
 
@@ -99,8 +101,8 @@ def _first_names(graph: Graph) -> dict[str, str]:
     for name in constants.trained:
         if name in constants and constants[name].size:
             groups.setdefault(memory_of(constants[name]), []).append(name)
-    several = [names for names in groups.values() if len(names) > 1]
-    return {name: names[0] for names in several for name in names}
+    tied = [names for names in groups.values() if len(names) > 1]
+    return {name: names[0] for names in tied for name in names}
 
 
 def _may_be_tied(entry: Entry, graph: Graph) -> bool:
@@ -116,7 +118,7 @@ def _may_be_tied(entry: Entry, graph: Graph) -> bool:
     is_buffer = not entry.layer and not is_trained(graph, entry.constant)
     if is_buffer and array.size <= _COPIED:
         return False
-    return array.size >= 2 and not _is_uniform(array)
+    return array.size >= 2 and not is_uniform(array)
 
 
 def _may_be_projected_by(entry: Entry, graph: Graph) -> bool:
@@ -206,12 +208,6 @@ class _Writer:
 
 def _inside(part: ModuleNode) -> list[ModuleNode]:
     return [call.part for item in part.items for call in calls_of(item)]
-
-
-def _is_uniform(array: Array) -> bool:
-    """Return whether all elements are the same."""
-    row = array[(0,) * (array.ndim - 1)][:_FEW]  # a view in memory order
-    return bool((row == row[0]).all() and (array == row[0]).all())
 
 
 def _are_equal_arrays(graph: Graph, a: Entry, b: Entry) -> bool:

@@ -63,7 +63,7 @@ IMPORTS = frozenset(
 )
 CONSTANTS = (str, int, float, bool, type(None), type(...))
 #: Names that may be read without being defined in the module.
-GIVEN = frozenset(
+READABLE = frozenset(
     {"Tensor", "Path", "NamedTuple", "super", "range", "float"}
     | {"str", "tuple", "int", "bool", "list", "len", "dict", "zip"}
     | {"NotImplementedError", "b64decode"}
@@ -126,7 +126,7 @@ class Rules:
     phrases: frozenset[str]
     strings: Mapping[str, re.Pattern[str]]
     texts: frozenset[str] = frozenset()
-    given: frozenset[str] = GIVEN
+    readable: frozenset[str] = READABLE
     call: str = "__call__"
     attribute: re.Pattern[str] = re.compile(r"[^_].*")
     called: frozenset[str] = frozenset()

@@ -134,7 +134,7 @@ class _Gate:
         self.rules = rules
         inside = [list(ast.walk(n)) for n in nodes if isinstance(n, ast.FunctionDef)]
         binders = (node for node in nodes if isinstance(node, _BINDERS))
-        self.bound_names = rules.given.union(copied, *map(_bound_names, binders))
+        self.bound_names = rules.readable.union(copied, *map(_bound_names, binders))
         self.bound_names |= set(_functions(nodes[:1], inside))
         self.imported = {n.asname or n.name for n in nodes if isinstance(n, ast.alias)}
         #: Strings, names, targets and unpacked lists in allowed positions, by identity.
@@ -181,8 +181,8 @@ class _Gate:
         if text in self.rules.strings:
             self.strings(node.args[:1], self.rules.strings[text])
         if text in self.rules.texts:
-            given = [*node.args, *(k.value for k in node.keywords)]
-            self.strings(given, ANY_TEXT)
+            arguments = [*node.args, *(k.value for k in node.keywords)]
+            self.strings(arguments, ANY_TEXT)
         if text == CHECK:
             self.strings([k.value for k in node.keywords], INPUT)
         if text == "Path" and [text_of(arg) for arg in node.args] == ["__file__"]:
@@ -197,8 +197,8 @@ class _Gate:
                     self.placed.add(id(node))
 
     def on_module(self, node: ast.Module) -> str:
-        strange = [s for s in node.body if not isinstance(s, TOP)]
-        return f"with a {type(strange[0]).__name__}" if strange else ""
+        refused = [s for s in node.body if not isinstance(s, TOP)]
+        return f"with a {type(refused[0]).__name__}" if refused else ""
 
     def on_classdef(self, node: ast.ClassDef) -> str:
         if node.keywords or node.decorator_list:
@@ -256,13 +256,14 @@ class _Gate:
     def on_attribute(self, node: ast.Attribute) -> str:
         if text_of(node) in self.rules.phrases:
             return ""
-        if isinstance(node.ctx, ast.Store) and root(node) != "self":
+        is_member = root(node) == "self" or id(node) in self.members
+        if isinstance(node.ctx, ast.Store) and not is_member:
             fine = id(node) in self.placed
             return "" if fine else f"an assignment to {node.attr!r}"
         public = self.rules.public()
         if isinstance(node.value, ast.Name) and node.value.id in public:
             allowed = node.attr in public[node.value.id]
-        elif root(node) == "self" or id(node) in self.members:
+        elif is_member:
             hidden = node.attr in MEMBERS - METHODS
             # PyTorch's tensors have methods called as those of modules: self.zero.to
             of_member = isinstance(node.value, ast.Attribute)

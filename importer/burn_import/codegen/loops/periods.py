@@ -93,7 +93,8 @@ def _starts(steps: Steps, region: Region) -> list[int]:
     linked = _first_linked(steps, region)
     crossing = _crossing_values(steps, min(linked, region.stop - 2 * period), period)
     earliest = max(region.start, linked - period)
-    starts = range(earliest, min(linked, earliest + period - 1) + 1)
+    # Rounds that only read values of their own are linked nowhere.
+    starts = {region.start, *range(earliest, min(linked, earliest + period - 1) + 1)}
     return sorted(starts, key=lambda start: (crossing[start % period], start))
 
 

@@ -169,5 +169,5 @@ def _lists(block: Block) -> list[Path]:
             for depth, name in enumerate(statement.path):
                 if depth and name.isdigit():
                     names_by_list.setdefault(statement.path[:depth], set()).add(name)
-    several = [path for path, names in names_by_list.items() if len(names) > 1]
-    return sorted(several, key=len)
+    repeated = [path for path, names in names_by_list.items() if len(names) > 1]
+    return sorted(repeated, key=len)

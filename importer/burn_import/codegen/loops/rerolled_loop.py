@@ -194,15 +194,21 @@ class _Rolling:
             body.statements.append(statement)
         lists = self.lists()
         rest = [self.read_collected(s, lists) for s in self.statements[self.end :]]
-        if not self.run.path and self.items:
+        if not self.run.path and self.items and not self.maps_items():
             return None
         loop = self.loop(body, lists)
         later = {symbol for one in rest for symbol in reads(one)}
         later.update(symbols_in(list(self.results)))
-        taken = [one for slot in lists for one in self.item_reads(slot, lists[slot])]
-        taken = [one for one in taken if later.intersection(one.targets)]
-        statements = [*self.statements[: self.run.start], loop, *taken, *rest]
-        return Rolled(statements, self.saving(loop, len(taken)))
+        items = [one for slot in lists for one in self.item_reads(slot, lists[slot])]
+        items = [one for one in items if later.intersection(one.targets)]
+        statements = [*self.statements[: self.run.start], loop, *items, *rest]
+        return Rolled(statements, self.saving(loop, len(items)))
+
+    def maps_items(self) -> bool:
+        """Return whether each round only applies modules to one item of its own."""
+        is_map = len(self.items) == 1 and not self.state
+        first = self.statements[self.run.start]
+        return is_map and isinstance(first, ModuleCall)
 
     def saving(self, loop: Repetition, reads: int) -> int:
         """Estimate how many words of source the loop saves."""

@@ -24,8 +24,8 @@ def chain_calls(block: Block, path: Path, containers: Containers) -> bool:
         if isinstance(one, ModuleCall) and one.path[: len(path)] == path
     ]
     lists = [path]
-    wanted = list(_members(path, containers, lists))
-    if [one.path for _, one in calls] != wanted or not _is_chain(block, calls):
+    expected = list(_members(path, containers, lists))
+    if [one.path for _, one in calls] != expected or not _is_chain(block, calls):
         return False
     (_, first), (end, last) = calls[0], calls[-1]
     block.statements[end] = ModuleCall(path, first.args, last.targets)

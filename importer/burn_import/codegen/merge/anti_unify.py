@@ -81,7 +81,7 @@ class Comparison:
         self.is_block = is_block
         self.union = Union()
         self.makers = [makers(body.trace.body) for body in bodies]
-        self.given = [
+        self.parameters = [
             {symbol: i for i, symbol in enumerate(body.trace.parameters)}
             for body in bodies
         ]
@@ -153,7 +153,7 @@ class Comparison:
         if operand_path[0] != "result" or not isinstance(number, int):
             return values, operand_path
         statements = [None if each is None else each[1] for each in producers]
-        operator = optional_operator(statements, self.given)
+        operator = optional_operator(statements, self.parameters)
         if operator is None or number in self.union.operators:
             return values, operand_path
         self.union.operators[number] = operator
@@ -175,7 +175,7 @@ class Comparison:
         if self.absent_array(values):
             return
         for number, value in enumerate(values):
-            if isinstance(value, Tensor) and value.data not in self.given[number]:
+            if isinstance(value, Tensor) and value.data not in self.parameters[number]:
                 raise DifferError
             if not isinstance(value, Tensor) and value is not None:
                 raise DifferError
@@ -202,8 +202,8 @@ class Comparison:
     def parameter(self, symbols: Sequence[Symbol | None], operand_path: Place) -> None:
         """Record the parameters at one position of all bodies."""
         places = tuple(
-            None if symbol is None else given[symbol]
-            for symbol, given in zip(symbols, self.given, strict=True)
+            None if symbol is None else positions[symbol]
+            for symbol, positions in zip(symbols, self.parameters, strict=True)
         )
         if len(set(self.kinds(places))) > 1:
             raise DifferError
@@ -231,21 +231,21 @@ class Comparison:
         kind = kinds.pop()
         if kind == "carried" and len({self.carried[s] for s in symbols}) > 1:
             raise DifferError
-        if kind == "given":
+        if kind == "parameter":
             self.parameter(symbols, operand_path)
-        elif kind == "made" and symbols not in self.compared:
+        elif kind == "statement" and symbols not in self.compared:
             self.compared.add(symbols)
             self.statements(symbols)
-        elif kind == "known":
+        elif kind == "constant":
             self.constants(symbols, operand_path)
 
     def kind(self, number: int, symbol: Symbol) -> str:
         """Return where a value comes from in one of the bodies."""
         if symbol in self.carried:
             return "carried"
-        if symbol in self.given[number]:
-            return "given"
-        return "made" if symbol in self.makers[number] else "known"
+        if symbol in self.parameters[number]:
+            return "parameter"
+        return "statement" if symbol in self.makers[number] else "constant"
 
     def constants(self, symbols: Sequence[Symbol], operand_path: Place) -> None:
         """Compare stored arrays by their attributes, known numbers one by one."""
@@ -327,26 +327,29 @@ class Comparison:
         if any(call.primitive is not primitive for call in calls):
             raise DifferError
         names = dict.fromkeys(name for call in calls for name in call.static)
-        usual = {p.name: p.default for p in parameters(primitive)}
+        defaults = {p.name: p.default for p in parameters(primitive)}
         length = max(len(call.args) for call in calls)
         args = [pad_arguments(primitive, call.args, length) for call in calls]
         for position, values in enumerate(zip(*args, strict=True)):
             self.operand(values, (number, position))
         self.union.implied.update(implied_extent(number, calls))
         for name in names:
-            given = [call.static.get(name, usual.get(name)) for call in calls]
-            self.operand(given, (number, name))
+            options = [call.static.get(name, defaults.get(name)) for call in calls]
+            self.operand(options, (number, name))
 
     def plain(self, values: Sequence[Any], operand_path: Place) -> None:
         """Compare operands other than tensors: equal, or numbers that may differ."""
-        several = [items_of(value) for value in values]
-        if several[0] is not None:
+        items_of_values = [items_of(value) for value in values]
+        if items_of_values[0] is not None:
             kinds = {
-                (type(v), len(i or ())) for v, i in zip(values, several, strict=True)
+                (type(v), len(i or ()))
+                for v, i in zip(values, items_of_values, strict=True)
             }
             if len(kinds) > 1:
                 raise DifferError
-            for position, items in enumerate(zip(*filter(None, several), strict=True)):
+            for position, items in enumerate(
+                zip(*filter(None, items_of_values), strict=True)
+            ):
                 self.operand(items, (*operand_path, position))
             return
         if any(isinstance(value, Poly) for value in values):

@@ -98,9 +98,9 @@ def _origin(run: Unification, index: int, symbol: Symbol) -> Hashable:
     kind = run.kind(index, symbol)
     if kind == "carried":
         return kind, run.carried[symbol]
-    if kind == "known" and symbol.constant:
+    if kind == "constant" and symbol.constant:
         return kind, run.bodies[index].attribute(symbol.constant)
-    if kind != "made":
+    if kind != "statement":
         return kind
     _, statement = run.makers[index][symbol]
     call = list_call(statement)
@@ -170,7 +170,10 @@ def _block(
     block = first.trace.body
     numbers = block_statements(block, number, main)
     inside = [block.statements[at] for at in numbers]
-    if main in run.given[0] and sum(list(reads(s)).count(main) for s in inside) > 1:
+    if (
+        main in run.parameters[0]
+        and sum(list(reads(s)).count(main) for s in inside) > 1
+    ):
         raise DifferError  # only one of its places gets another parameter
     rest = [s for at, s in enumerate(block.statements) if at not in numbers]
     fields = _fields(run, inside, rest, having)

@@ -18,9 +18,9 @@ from burn_import.codegen.merge.optional_blocks import OptionalBlock
 from burn_import.codegen.merge.unified_body import Union
 from burn_import.codegen.trace.function import FunctionTrace
 from burn_import.tracing.constructor_numbers import (
-    GivenExtent,
-    GivenFloat,
-    GivenInt,
+    ParameterExtent,
+    ParameterFloat,
+    ParameterInt,
 )
 from burn_import.tracing.identifiers import Namespace
 from burn_import.tracing.statements import symbols_in
@@ -66,28 +66,30 @@ class Numerals:
             key = (operator.name, operator.having)
             self.operators.setdefault(key, []).append(number)
         self.columns += [Column(row, name, "") for name, row in self.operators]
-        self.values: dict[Place, Dim | GivenFloat] = {**self.extents}
+        self.values: dict[Place, Dim | ParameterFloat] = {**self.extents}
         self.values.update(dict.fromkeys(union.inferred, -1))
         self.attributes: dict[str, str] = {}
 
-    def infer(self, given: set[Row]) -> None:
+    def infer(self, parameter_rows: set[Row]) -> None:
         """Replace dimensions by -1 where ``reshape`` can infer them.
 
         Raises:
             DifferError: bodies infer different extents of one shape.
         """
         inferred = self.union.inferred
-        for row in sorted(self.rows, key=lambda row: (-1 not in row, row in given)):
+        for row in sorted(
+            self.rows, key=lambda row: (-1 not in row, row in parameter_rows)
+        ):
             places = self.rows[row]
             calls = {operand_path[0] for operand_path in places}
-            taken = {operand_path[0] for operand_path in inferred}
+            reserved = {operand_path[0] for operand_path in inferred}
             shapes = all(
                 can_infer(self.trace, operand_path)
                 or self.implied(operand_path)
                 or (-1 in row and self.is_inferred(operand_path))
                 for operand_path in places
             )
-            if shapes and len(calls) == len(places) and not calls & taken:
+            if shapes and len(calls) == len(places) and not calls & reserved:
                 inferred.update(places)
                 for operand_path in places:
                     self.extents.update(self.implied(operand_path))
@@ -156,9 +158,9 @@ class Numerals:
             and statement.targets[0] in symbols_in(other.args)
         }
 
-    def settle(self, texts: Sequence[str], taken: Sequence[str]) -> None:
+    def settle(self, texts: Sequence[str], reserved: Sequence[str]) -> None:
         """Assign attributes to the numbers, with the sources ``texts``."""
-        names = Namespace(taken)
+        names = Namespace(reserved)
         count = len(self.rows)
         for text in filter(str.isidentifier, texts):
             if text not in self.attributes:
@@ -173,10 +175,10 @@ class Numerals:
                 first = row[0]
                 if operand_path in self.union.quotients:
                     dividend = self.union.quotients[operand_path].dividend
-                    divisor = symbol(GivenExtent(shown))
+                    divisor = symbol(ParameterExtent(shown))
                     self.values[operand_path] = floor_div(dividend, divisor)
                     continue
-                kind = GivenInt if isinstance(first, int) else GivenFloat
+                kind = ParameterInt if isinstance(first, int) else ParameterFloat
                 self.values[operand_path] = kind(first, shown)
 
         for numbers, text in zip(self.operators.values(), texts[count:], strict=True):

@@ -73,14 +73,14 @@ class Constructor:
 
 
 def constructor(
-    columns: Sequence[Column], fields: Sequence[Field], taken: Iterable[str] = ()
+    columns: Sequence[Column], fields: Sequence[Field], reserved: Iterable[str] = ()
 ) -> Constructor:
-    """Return parameters that express all columns, with names that are not ``taken``.
+    """Return parameters that express all columns, with names that are not ``reserved``.
 
     Raises:
         DifferError: there are too many, or one has several types.
     """
-    run = _Plan(columns, taken)
+    run = _Plan(columns, reserved)
     run.constructor.texts = [""] * len(columns)
     # Columns of some classes come last: they may equal a parameter of all classes.
     order = sorted(range(len(columns)), key=lambda at: _rank(columns[at]))
@@ -106,10 +106,10 @@ def constructor(
 
 
 class _Plan:
-    def __init__(self, columns: Sequence[Column], taken: Iterable[str]) -> None:
+    def __init__(self, columns: Sequence[Column], reserved: Iterable[str]) -> None:
         self.columns = columns
         self.constructor = Constructor()
-        self.names = Namespace(["self", *taken])
+        self.names = Namespace(["self", *reserved])
         #: Parameters that only classes with a certain field get.
         self.only: dict[str, list[str]] = {}
         #: The first column with each source.

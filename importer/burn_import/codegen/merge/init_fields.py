@@ -186,8 +186,8 @@ class _Fields:
         guard = self.guards.get(class_name, {}).get(label or "")
         if not guard:
             return self.same(values, label)
-        given = [_argument(one, guard, self.labels[class_name]) for one in calls]
-        is_read = [not is_none(value) for value in given]
+        arguments = [_argument(one, guard, self.labels[class_name]) for one in calls]
+        is_read = [not is_none(value) for value in arguments]
         if not any(is_read):
             return values[0]
         before, flags = (self.having, self.guard), iter(is_read)
@@ -233,15 +233,15 @@ class _Fields:
 
     def keywords(self, nodes: Sequence[ast.Call]) -> list[ast.keyword]:
         """Unify keyword arguments, adding a layer's defaults where one is missing."""
-        given = [{k.arg: k.value for k in node.keywords} for node in nodes]
-        names = list(dict.fromkeys(name for own in given for name in own))
+        arguments = [{k.arg: k.value for k in node.keywords} for node in nodes]
+        names = list(dict.fromkeys(name for own in arguments for name in own))
         defaults = _defaults(nodes[0].func) if nodes else {}
         order = list(defaults)
         names.sort(key=lambda n: order.index(n) if n in order else -1)
         united = []
         for name in names:
             values: list[ast.expr | None] = [
-                own.get(name) or defaults.get(name) for own in given
+                own.get(name) or defaults.get(name) for own in arguments
             ]
             if name is None or any(value is None for value in values):
                 raise DifferError

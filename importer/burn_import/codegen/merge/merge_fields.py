@@ -109,11 +109,11 @@ class _Lists(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
         heads = {ast.unparse(a.func) for a in node.args if isinstance(a, ast.Call)}
-        several = all(isinstance(arg, ast.Call) for arg in node.args)
+        has_only_calls = all(isinstance(arg, ast.Call) for arg in node.args)
         holders = heads & {"nn.ModuleList", "nn.ModuleTuple", "nn.Sequential"}
         if ast.unparse(node.func) != "nn.ModuleTuple" or holders:
             return node
-        if len(heads) != 1 or not several:
+        if len(heads) != 1 or not has_only_calls:
             return node
         node.func = ast.Name("nn.ModuleList")
         node.args = [ast.List(node.args, ast.Load())]

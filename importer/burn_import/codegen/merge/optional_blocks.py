@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from burn import Tensor
 from burn_import.codegen.merge.expression_slots import DifferError
-from burn_import.tracing.constructor_numbers import GivenInt
+from burn_import.tracing.constructor_numbers import ParameterInt
 from burn_import.tracing.statements import reads
 from burn_import.tracing.trace import (
     Apply,
@@ -123,8 +123,8 @@ def is_single(statements: Sequence[Statement]) -> bool:
 def block_name(statements: Sequence[Statement]) -> str:
     """Return the name of the constructor argument for a block."""
     names = [s.primitive.name for s in statements if isinstance(s, Apply)]
-    telling = [name for name in names if name not in LAYOUTS]
-    name = (telling or names or ["block"])[-1]
+    informative = [name for name in names if name not in LAYOUTS]
+    name = (informative or names or ["block"])[-1]
     return NAMES.get(name, name)
 
 
@@ -179,7 +179,7 @@ def make_blocks(
         if block.changes_rank and target.type is not None:
             target.type = target.type.with_shape(None)
         orelse = Block([], [mains[number]])
-        condition = GivenInt(1, conditions[number])
+        condition = ParameterInt(1, conditions[number])
         statements[number] = Choice(condition, then, orelse, [target])
         moved.update(insides[number][:-1])
     body.statements = [s for at, s in enumerate(statements) if at not in moved]

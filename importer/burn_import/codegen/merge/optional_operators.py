@@ -13,7 +13,7 @@ from typing import Any
 from burn import Tensor
 from burn_import.codegen.merge.expression_slots import DifferError, Place, equal
 from burn_import.codegen.merge.optional_blocks import OptionalBlock
-from burn_import.tracing.constructor_numbers import GivenInt
+from burn_import.tracing.constructor_numbers import ParameterInt
 from burn_import.tracing.trace import Apply, Block, Choice, Statement, Symbol
 
 #: Primitives that are called an activation where they are optional.
@@ -49,11 +49,11 @@ class OptionalOperator:
 
 
 def optional_operator(
-    statements: Sequence[Statement | None], given: Sequence[Mapping[Symbol, int]]
+    statements: Sequence[Statement | None], parameters: Sequence[Mapping[Symbol, int]]
 ) -> OptionalOperator | None:
     """Return the first statement's operator if only some have it.
 
-    ``given`` are the parameters of the bodies. Only activations that keep the type
+    ``parameters`` are the parameters of the bodies. Only activations that keep the type
     and have numeric options qualify, and sums with a parameter.
     """
     first = statements[0]
@@ -68,7 +68,7 @@ def optional_operator(
     present = [s for s in statements if isinstance(s, Apply)]
     present = [s for s in present if s.primitive is first.primitive]
     if first.primitive.name == "add":
-        return _sum(statements, having, given)
+        return _sum(statements, having, parameters)
     if first.primitive.name not in ACTIVATIONS or not all(map(_keeps_type, present)):
         return None
     given_numbers = [_numbers(statement) for statement in present]
@@ -101,13 +101,13 @@ def _numbers(statement: Apply) -> tuple[object, ...] | None:
 def _sum(
     statements: Sequence[Statement | None],
     having: tuple[bool, ...],
-    given: Sequence[Mapping[Symbol, int]],
+    parameters: Sequence[Mapping[Symbol, int]],
 ) -> OptionalOperator | None:
     """Return a sum with a parameter of the same type, at one position in all."""
     for main in (0, 1):
         places = tuple(
             _residual(statement, 1 - main, own) if has else None
-            for statement, has, own in zip(statements, having, given, strict=True)
+            for statement, has, own in zip(statements, having, parameters, strict=True)
         )
         if all(
             (position is not None) is has
@@ -118,7 +118,7 @@ def _sum(
 
 
 def _residual(
-    statement: Statement | None, position: int, given: Mapping[Symbol, int]
+    statement: Statement | None, position: int, parameters: Mapping[Symbol, int]
 ) -> int | None:
     """Return the index of the added parameter of the same type, or None."""
     if not isinstance(statement, Apply) or len(statement.args) != 2:
@@ -127,7 +127,7 @@ def _residual(
     types = [value.type for value in (*values, statement.targets[0])]
     if len(values) != 2 or None in types or types != types[:1] * 3:
         return None
-    return given.get(values[position])
+    return parameters.get(values[position])
 
 
 def residuals(
@@ -169,5 +169,5 @@ def make_optional(
         result = Symbol(target.type, target.name)
         run = Apply(call.primitive, call.args, call.static, [result])
         then = Block([run], [Tensor(result, main.backend)])
-        condition = GivenInt(1, flags[number])
+        condition = ParameterInt(1, flags[number])
         statements[number] = Choice(condition, then, Block([], [main]), [target])

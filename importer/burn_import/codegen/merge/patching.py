@@ -36,13 +36,13 @@ def patch(
 
     ``flags`` are the conditions of statements that only some bodies have.
     """
-    given = _symbols(trace, union, bodies)
+    symbols = _symbols(trace, union, bodies)
     changes: dict[Place, Any] = dict(numbers)
     for operand_path, places in union.operands.items():
-        parameter = given[places]
+        parameter = symbols[places]
         if places[0] is None or trace.parameters[places[0]] is not parameter:
             changes[operand_path] = Tensor(parameter, trace.body.results[0].backend)
-    trace.parameters = [given[places] for places in union.parameters]
+    trace.parameters = [symbols[places] for places in union.parameters]
     for operand_path in sorted(changes, key=str):
         value = changes[operand_path]
         if operand_path[0] == "result":

@@ -58,7 +58,7 @@ class Unification(Protocol):
     union: Union
     makers: list[dict[Symbol, tuple[int | str, Statement]]]
     #: The parameters of each body, with their positions.
-    given: list[dict[Symbol, int]]
+    parameters: list[dict[Symbol, int]]
     #: Statements of the first body that all bodies have, for one reader at least.
     common: set[int | str]
     #: The values in place of the result of an optional block, one per body, by

@@ -124,14 +124,14 @@ class _Assembly:
         free = [one for one in names if one not in self.holders.names]
         if free:
             name = self.holders.names.unique(free[0])
-        given = self.nouns.shared(parts, family.union.parameters)
-        local = self.nouns.within(parts[0], given)
+        nouns = self.nouns.shared(parts, family.union.parameters)
+        local = self.nouns.within(parts[0], nouns)
         writer = ClassWriter(
             parts[0], self.holders, self.families, local, family, self.target
         )
         family.register(name, self.families)
         doc = part_doc(parts[0], self.tree.instances(own), not family.open_shapes)
-        text = writer.write(names_of_nouns(given), [], "", doc)
+        text = writer.write(names_of_nouns(nouns), [], "", doc)
         text.name = name
         text.fields = family.lines()
         text.constructor = family.constructor.signature

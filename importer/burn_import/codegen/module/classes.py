@@ -180,21 +180,21 @@ class ClassWriter:
         body = self.defaults(parameters) + body
         kinds = [python_type(self.graph.type(name)) for name in self.part.outputs]
         result = wrap or f"tuple[{', '.join(kinds)}]"
-        several = len(kinds) != 1
+        is_tuple = len(kinds) != 1
         fields = outputs or result_names(self.part, self.nouns)
         return ClassText(
             self.part.class_name,
             doc,
             self.fields(),
             self.signature(parameters),
-            result if several else kinds[0],
+            result if is_tuple else kinds[0],
             body,
             not self.part.path,
             modules | self.imported(),
             plain=[", ".join(kinds), *plain],
             methods=methods,
             record_names={one.name: one.record_name for one in self.siblings},
-            result_fields=list(zip(fields, kinds, strict=True)) if several else [],
+            result_fields=list(zip(fields, kinds, strict=True)) if is_tuple else [],
             returned_module=self.returned_module(writer),
         )
 
@@ -220,9 +220,11 @@ class ClassWriter:
 
     def method(self, method: Method) -> MethodText:
         """Return one piece of the body as a method."""
-        given, results = method.trace.parameters, method.trace.body.results
-        names = names_of_nouns([self.nouns.get(symbol.name, "") for symbol in given])
-        kinds = [python_type(symbol.type) for symbol in given]
+        parameters, results = method.trace.parameters, method.trace.body.results
+        names = names_of_nouns(
+            [self.nouns.get(symbol.name, "") for symbol in parameters]
+        )
+        kinds = [python_type(symbol.type) for symbol in parameters]
         pairs = zip(names, kinds, strict=True)
         signature = "".join(f", {name}: {kind}" for name, kind in pairs)
         types = [python_type(result.data.type) for result in results]

@@ -84,10 +84,10 @@ def _distinctive_words(group: Sequence[ClassText]) -> dict[str, str]:
     words: dict[str, str] = {}
     for name, own in attributes.items():
         counts = {one: sum(one in kept for kept in attributes.values()) for one in own}
-        telling = [one for one, count in counts.items() if count < len(group)]
+        distinctive = [one for one, count in counts.items() if count < len(group)]
         others = set[str]().union(*(o for n, o in operands.items() if n != name))
-        if telling:
-            words[name] = min(telling, key=counts.__getitem__)
+        if distinctive:
+            words[name] = min(distinctive, key=counts.__getitem__)
         elif operands[name] > others:
             words[name] = min(operands[name] - others)
     return {name: camel(singular(word)) for name, word in words.items()}

@@ -17,7 +17,7 @@ def input_checks(graph: Graph, names: Sequence[str]) -> list[str]:
     the file is in a comment. Inputs of unknown type are left out.
     """
     checks = []
-    for name, value in zip(names, graph.given, strict=True):
+    for name, value in zip(names, graph.arguments, strict=True):
         value_type = graph.type(value)
         text = "" if value_type is None else shown_type(value_type)
         if text and INPUT.fullmatch(text):

@@ -32,7 +32,7 @@ class Method:
 
 
 def split_into_methods(
-    trace: FunctionTrace, lines: int, taken: Namespace
+    trace: FunctionTrace, lines: int, names: Namespace
 ) -> list[Method]:
     """Split the statements of ``trace`` into methods, which ``trace`` then calls.
 
@@ -50,7 +50,7 @@ def split_into_methods(
     methods: list[Method] = []
     calls: list[Statement] = []
     for (start, stop), piece in zip(pairs, traces, strict=False):
-        name = taken.unique(_name(statements[start:stop]))
+        name = names.unique(_name(statements[start:stop]))
         methods.append(Method(name, piece))
         results = [result.data for result in piece.body.results]
         args = tuple(Tensor(s, _backend(trace)) for s in piece.parameters)
@@ -111,21 +111,21 @@ def _pieces(
     values whose dimensions they need. Empty if some needed dimension is not
     available.
     """
-    wanted = {result.data for result in trace.body.results}
+    needed = {result.data for result in trace.body.results}
     pieces: list[FunctionTrace] = []
     for start, stop in reversed(bounds):
-        piece = _piece(trace, start, stop, wanted)
+        piece = _piece(trace, start, stop, needed)
         if piece is None:
             return []
-        wanted.update(piece.parameters)
+        needed.update(piece.parameters)
         pieces.append(piece)
     return pieces[::-1]
 
 
 def _piece(
-    trace: FunctionTrace, start: int, stop: int, wanted: Set[Symbol]
+    trace: FunctionTrace, start: int, stop: int, needed: Set[Symbol]
 ) -> FunctionTrace | None:
-    """Return statements ``start`` to ``stop`` as a function with results ``wanted``.
+    """Return statements ``start`` to ``stop`` as a function with results ``needed``.
 
     None if it needs a dimension that no earlier value has.
     """
@@ -134,7 +134,7 @@ def _piece(
     before = list(trace.parameters)
     before += [t for statement in statements[:start] for t in statement.targets]
     read = set(block_reads(Block(inside)))
-    targets = [t for s in inside for t in s.targets if t in wanted]
+    targets = [t for s in inside for t in s.targets if t in needed]
     results = [Tensor(symbol, _backend(trace)) for symbol in targets]
     block = Block(list(inside), results)
     parameters = [symbol for symbol in before if symbol in read]

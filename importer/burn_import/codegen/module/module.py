@@ -26,6 +26,7 @@ from burn_import.codegen.module.result_classes import with_result_classes
 from burn_import.codegen.module.root_parameters import with_root_parameters
 from burn_import.codegen.module.sequential_model import promote_list
 from burn_import.codegen.module.single_members import without_single_members
+from burn_import.codegen.module.tie_loops import with_tie_loops
 from burn_import.codegen.naming.argument_order import order_boundaries
 from burn_import.codegen.naming.function_names import Nouns, parameter_names
 from burn_import.codegen.naming.record_names import (
@@ -151,7 +152,8 @@ def module_text(
     **more: Any,
 ) -> str:
     """Return the text of a module; ``more`` are further template values."""
-    tree, texts, outputs = parts.tree, parts.texts, parts.nouns.outputs
+    tree, outputs = parts.tree, parts.nouns.outputs
+    texts = with_tie_loops(parts.texts)
     graph = tree.root.graph
     inputs = parameter_names(tree.root, parts.nouns.values)
     arrays = [array for _, array in parts.weights]
@@ -194,9 +196,9 @@ def _shown_note(note: str) -> str:
 
 
 def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:
-    given = f"{', '.join(inputs)} -> " if inputs else ""
+    head = f"{', '.join(inputs)} -> " if inputs else ""
     for shown in (", ".join(outputs), f"{len(outputs)} outputs"):
-        title = f"{class_name}: {given}{shown}."
+        title = f"{class_name}: {head}{shown}."
         if len(title) <= 85:
             return title
     return f"{class_name}: {len(inputs)} inputs -> {len(outputs)} outputs."
@@ -210,8 +212,8 @@ def imports(texts: Sequence[ClassText], *, embeds: bool = False) -> list[str]:
     used = set().union(*(text.modules for text in texts)) | {"burn", "nn"}
     lines = ["import math"] if "math" in used else []
     lines += ["from base64 import b64decode" if embeds else "from pathlib import Path"]
-    several = any(text.result_class for text in texts)
-    lines += ["from typing import NamedTuple", ""] if several else [""]
+    has_result_classes = any(text.result_class for text in texts)
+    lines += ["from typing import NamedTuple", ""] if has_result_classes else [""]
     names = ["Tensor"] if any(text.body for text in texts) else []
     names += sorted(used & {"nn", "ops"})
     lines += ["import burn", f"from burn import {', '.join(names)}", ""]

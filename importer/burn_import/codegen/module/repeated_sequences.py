@@ -115,9 +115,11 @@ def _merged_class(uses: list[_Use], names: Namespace) -> list[ClassText]:
     for number, use in enumerate(uses):
         call = ast.parse(init.call(name, number), mode="eval").body
         assert isinstance(call, ast.Call)
-        given: list[ast.expr] = [ast.Name(parameter, ast.Load()) for parameter in read]
+        parameters: list[ast.expr] = [
+            ast.Name(parameter, ast.Load()) for parameter in read
+        ]
         use.call.func, use.call.keywords = call.func, call.keywords
-        use.call.args = [*given, *call.args]
+        use.call.args = [*parameters, *call.args]
     return [_class(name, steps.text, init, read)]
 
 

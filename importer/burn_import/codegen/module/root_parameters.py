@@ -9,7 +9,6 @@ it, which must be constructed in one place.
 from __future__ import annotations
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -94,16 +93,32 @@ def _is_fixed(calls: ConstructorCalls, head: Head) -> bool:
     for constructor in calls.constructors.values():
         text = constructor.text
         lines = [*text.body, *(line for m in text.methods for line in m.body)]
-        fields = [f for f in text.fields if _is_vocabulary(f, head.path, number)]
-        inside = text.name in head.owners
-        if fields or (inside and any(is_number_in(n, number) for n in lines)):
+        inside = text.name in head.owners and any(
+            is_number_in(n, number) for n in lines
+        )
+        nodes = (node for field in constructor.statements for node in ast.walk(field))
+        if inside or any(_is_vocabulary(node, head.path[-1], number) for node in nodes):
             return True
     return False
 
 
-def _is_vocabulary(field: str, path: Path, number: int) -> bool:
-    """Return whether a field is an embedding of that many rows, or a tie."""
-    last = path[-1]
-    layer = rf"\[{last}\]" if last.isdigit() else rf"\.{last}"
-    tied = any(re.search(rf"{layer}\.\w+$", side) for side in field.split(" = "))
-    return tied or f"nn.Embedding({number}," in field
+def _is_vocabulary(node: ast.AST, layer: str, number: int) -> bool:
+    """Return whether ``node`` is an embedding of ``number`` rows, or a tie.
+
+    A tie assigns a tensor of the layer, or to it: ``self.head.weight = ...``.
+    """
+    if isinstance(node, ast.Assign):
+        return any(_is_member(side, layer) for side in (*node.targets, node.value))
+    if not isinstance(node, ast.Call) or len(node.args) + len(node.keywords) < 2:
+        return False
+    rows = node.args[0] if node.args else None
+    is_number = isinstance(rows, ast.Constant) and rows.value == number
+    return is_number and ast.unparse(node.func) == "nn.Embedding"
+
+
+def _is_member(node: ast.expr, layer: str) -> bool:
+    """Return whether ``node`` reads an attribute of the member called ``layer``."""
+    owner = node.value if isinstance(node, ast.Attribute) else None
+    if isinstance(owner, ast.Subscript):
+        return ast.unparse(owner.slice) == layer
+    return isinstance(owner, ast.Attribute) and owner.attr == layer

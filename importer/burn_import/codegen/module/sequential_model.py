@@ -22,9 +22,9 @@ def promote_list(
     They stay unchanged if the model has other members.
     """
     root, *others = texts
-    given = _items(root.fields, inside)
+    items = _items(root.fields, inside)
     prefix = f"{inside}."
-    if given is None or not all(key.startswith(prefix) for key, _ in weights):
+    if items is None or not all(key.startswith(prefix) for key, _ in weights):
         return list(texts), weights
     called = re.compile(rf"return self\.{inside}\(\w+\)")
     body = [_without_list(line, inside) for line in root.body]
@@ -32,9 +32,9 @@ def promote_list(
     whole_list = len(body) == 1 and called.fullmatch(root.body[0].strip())
     if last[1] and not whole_list:  # list members have no static type
         body[-1:] = [f"{last[0]}result: Tensor = {last[2]}", f"{last[0]}return result"]
-    whole = replace(root, base="nn.Sequential", steps=given, fields=[], body=body)
+    promoted = replace(root, base="nn.Sequential", steps=items, fields=[], body=body)
     renamed = [(key.removeprefix(prefix), array) for key, array in weights]
-    return [whole, *others], renamed
+    return [promoted, *others], renamed
 
 
 def _without_list(line: str, inside: str) -> str:

@@ -115,7 +115,7 @@ class Nouns:
         #: Names of the model's results.
         self.outputs = output_names(graph, heads(tree.root) | self.values)
         for name, noun in zip(graph.results, self.outputs, strict=True):
-            if not (name in graph.given or is_leftover(noun) or is_stream(noun)):
+            if not (name in graph.arguments or is_leftover(noun) or is_stream(noun)):
                 self.values[name] = noun
         self.instances: dict[int, list[ModuleNode]] = {}
         for part in tree.parts:
@@ -156,11 +156,13 @@ class Nouns:
         names = Namespace()
         return [name and names.unique(name) for name in agreed]
 
-    def within(self, part: ModuleNode, given: Sequence[str]) -> dict[str, str]:
-        """Return the nouns in a merged class whose parameters have nouns ``given``."""
+    def within(self, part: ModuleNode, parameters: Sequence[str]) -> dict[str, str]:
+        """Return the nouns in a merged class whose parameters have these nouns."""
         part_nouns = self.inside(part)
-        strange = {part_nouns[n] for n in part.inputs if n in part_nouns} - set(given)
-        return {name: noun for name, noun in part_nouns.items() if noun not in strange}
+        foreign = {part_nouns[n] for n in part.inputs if n in part_nouns} - set(
+            parameters
+        )
+        return {name: noun for name, noun in part_nouns.items() if noun not in foreign}
 
     def _agreed_nouns(self, part: ModuleNode) -> dict[str, str]:
         columns = zip(*map(_slots, self.instances[id(part)]), strict=True)
@@ -335,7 +337,7 @@ def output_names(graph: Graph, nouns: Mapping[str, str]) -> list[str]:
     Outputs with generated names and equal nouns are numbered.
     """
     own = [custom_identifier(name) and snake(name, "output") for name in graph.results]
-    inputs = {argument(name) for name in graph.given}
+    inputs = {argument(name) for name in graph.arguments}
     candidates = []
     for name, author_name in zip(graph.results, own, strict=True):
         noun = nouns.get(name, "")

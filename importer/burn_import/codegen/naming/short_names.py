@@ -43,9 +43,11 @@ def _choices(part: ModuleNode, nouns: Mapping[str, str]) -> Iterator[dict[str, s
         yield choices
 
 
-def _is_free(word: str, part: ModuleNode, given: str, nouns: Mapping[str, str]) -> bool:
-    """Return whether only values that are computed from ``given`` have a noun."""
-    derived = {given}
+def _is_free(
+    word: str, part: ModuleNode, source: str, nouns: Mapping[str, str]
+) -> bool:
+    """Return whether only values that are computed from ``source`` have a noun."""
+    derived = {source}
     for item in part.items:
         calls = [item] if isinstance(item, Node) else calls_of(item)
         for call in calls:
@@ -56,7 +58,7 @@ def _is_free(word: str, part: ModuleNode, given: str, nouns: Mapping[str, str]) 
 
 def _fits(part: ModuleNode, nouns: Mapping[str, str]) -> bool:
     """Return whether a signature with the nouns is one line."""
-    given = "".join(f", {nouns.get(name, 'x')}: Tensor" for name in part.inputs)
+    parameters = "".join(f", {nouns.get(name, 'x')}: Tensor" for name in part.inputs)
     result = ", ".join(["Tensor"] * len(part.outputs))
-    several = f"tuple[{result}]" if len(part.outputs) > 1 else result
-    return len(f"    def __call__(self{given}) -> {several}:") <= LINE
+    annotation = f"tuple[{result}]" if len(part.outputs) > 1 else result
+    return len(f"    def __call__(self{parameters}) -> {annotation}:") <= LINE

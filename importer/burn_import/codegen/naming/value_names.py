@@ -58,17 +58,17 @@ class _Finder:
         self.constants = graph.constants
         self.paths = {k: v for part in tree.parts for k, v in part.layer_paths.items()}
         self.nodes = list(_every_node(graph))
-        self.inputs = {name: argument(name) for name in graph.given}
+        self.inputs = {name: argument(name) for name in graph.arguments}
         #: The model input that a value is a view of.
-        self.origin = {name: name for name in graph.given}
+        self.origin = {name: name for name in graph.arguments}
         #: The only model input that a mask is computed from, "" if there are others.
-        self.sources = {name: name for name in graph.given}
+        self.sources = {name: name for name in graph.arguments}
         self.makers = {name: n for n in self.nodes for name in n.outputs if name}
         self.from_producer: dict[str, str] = {}
-        self.wanted: dict[str, str] = {}
+        self.reader_nouns: dict[str, str] = {}
         self.written: dict[str, str] = {}
         self.readers: dict[str, int] = {}
-        self.asking: dict[str, int] = {}
+        self.naming_reads: dict[str, int] = {}
         for node in self.nodes:
             for name in node.inputs if node.op.onnx not in MEASURES else ():
                 if name is not None:
@@ -280,22 +280,22 @@ class _Finder:
         name = node.inputs[position] if position < len(node.inputs) else None
         if name is None or not noun:
             return
-        self.asking[name] = self.asking.get(name, 0) + 1
-        if self.wanted.setdefault(name, noun) != noun:
-            self.wanted[name] = ""
+        self.naming_reads[name] = self.naming_reads.get(name, 0) + 1
+        if self.reader_nouns.setdefault(name, noun) != noun:
+            self.reader_nouns[name] = ""
 
     def noun(self, name: str | None) -> str:
         """Return the noun of a value, from its readers or else from its producer."""
         if name is None:
             return ""
-        wanted = self.wanted.get(name, "")
-        if wanted and wanted not in LASTING:
-            agreed = self.asking.get(name, 0) >= self.readers.get(name, 0)
-            wanted = wanted if agreed else ""
+        reader_nouns = self.reader_nouns.get(name, "")
+        if reader_nouns and reader_nouns not in LASTING:
+            agreed = self.naming_reads.get(name, 0) >= self.readers.get(name, 0)
+            reader_nouns = reader_nouns if agreed else ""
         own = self.from_producer.get(name, "")
         if own == "positions" and self.is_integer(name):
             return own  # rather than the angles that are computed from them
-        return wanted or own
+        return reader_nouns or own
 
     def is_integer(self, name: str) -> bool:
         value_type = self.graph.types.get(name)
@@ -305,7 +305,9 @@ class _Finder:
         """Return the noun of each value: the author's own, else the inferred one."""
         chosen = {**self.states(), **self.inputs}
         ends = set(self.graph.outputs)
-        for name in dict.fromkeys([*self.written, *self.from_producer, *self.wanted]):
+        for name in dict.fromkeys(
+            [*self.written, *self.from_producer, *self.reader_nouns]
+        ):
             if name in chosen:
                 continue
             own = self.written.get(name, "")

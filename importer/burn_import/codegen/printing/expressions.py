@@ -60,13 +60,13 @@ class Renderer(OperandRenderer):
     def statement(self, statement: Apply | ModuleCall) -> Expression:
         """Return the right-hand side of a statement."""
         if isinstance(statement, ModuleCall):
-            args = [self.given(arg) for arg in statement.args]
+            args = [self.argument(arg) for arg in statement.args]
             text = ", ".join(a.text for a in args)
             module = self.module(statement.path)
             return Expression(f"{module}({text})", ATOM, merge(args))
         return self.apply(statement)
 
-    def given(self, arg: Any) -> Expression:
+    def argument(self, arg: Any) -> Expression:
         """Return an argument of a module call: a tensor, or a tuple of them."""
         if arg is None:  # a parameter of a merged class that this instance lacks
             return atom("None")

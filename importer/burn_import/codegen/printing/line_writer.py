@@ -29,8 +29,8 @@ class LineWriter(Protocol):
     preferred: dict[Symbol, str]
     plain: set[str]
     uses: Uses
-    trial: set[Symbol]
-    held: dict[Symbol, tuple[Statement, Expression]]
+    named_in_long_lines: set[Symbol]
+    deferred: dict[Symbol, tuple[Statement, Expression]]
 
     def line(self, text: str, indent: int, comment: str = "") -> None:
         """Write one line."""

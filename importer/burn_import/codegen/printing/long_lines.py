@@ -54,7 +54,7 @@ def in_one_line(
     room = WIDTH - 4 * indent - len(start)
     if len(expression.text) <= room:
         return expression
-    tried = [symbol for symbol in symbols if symbol in writer.trial]
+    tried = [symbol for symbol in symbols if symbol in writer.named_in_long_lines]
     if any([_is_shortened(writer, symbol, indent) for symbol in tried]):
         expression = writer.render.statement(statement)
     if tried and len(expression.text) > room:
@@ -74,8 +74,8 @@ def _name_operands(
 ) -> Expression:
     """Return the expression of ``statement`` after deferred operands got names."""
     for symbol in symbols:
-        writer.trial.discard(symbol)
-        writer.give_name(*writer.held[symbol], indent)
+        writer.named_in_long_lines.discard(symbol)
+        writer.give_name(*writer.deferred[symbol], indent)
     return writer.render.statement(statement)
 
 
@@ -86,16 +86,16 @@ def _nested_operands(writer: LineWriter, symbols: Sequence[Symbol]) -> list[Symb
     return [
         symbol
         for symbol in deferred
-        if symbol in writer.held and is_deep(pending[symbol].text, 1)
+        if symbol in writer.deferred and is_deep(pending[symbol].text, 1)
     ]
 
 
 def _is_shortened(writer: LineWriter, symbol: Symbol, indent: int) -> bool:
     """Shorten a deferred operand that has no room in a line of its own either."""
-    statement, expression = writer.held[symbol]
+    statement, expression = writer.deferred[symbol]
     name = writer.guessed_name(statement, expression)
     short = in_one_line(writer, statement, expression, indent, name)
-    writer.held[symbol] = statement, short
+    writer.deferred[symbol] = statement, short
     writer.render.pending[symbol] = short
     return short is not expression
 
@@ -108,14 +108,16 @@ def _longest(
     There are none if names for all of them do not save ``excess`` characters.
     """
     pending = writer.render.pending
-    texts = {s: pending[s].text for s in symbols if s in pending and s in writer.held}
+    texts = {
+        s: pending[s].text for s in symbols if s in pending and s in writer.deferred
+    }
     unnamed = {s: text for s, text in texts.items() if not _ELEMENT.fullmatch(text)}
     long = {s: len(text) for s, text in unnamed.items() if len(text) >= SHORTEST}
     if excess <= 0 or sum(long.values()) - NAME * len(long) < excess:
         return []
     groups: dict[Any, list[Symbol]] = {}
     for symbol in sorted(long, key=lambda symbol: -long[symbol]):
-        statement = writer.held[symbol][0]
+        statement = writer.deferred[symbol][0]
         kind = statement.primitive if isinstance(statement, Apply) else symbol
         groups.setdefault(kind, []).append(symbol)
     return [sorted(group, key=symbols.index) for group in groups.values()]

@@ -87,10 +87,12 @@ class FunctionWriter:
         self.render = renderer(self.extents, attribute, access)
         self.render.conditions = conditions(trace.body, self.remaining)
         #: Arguments of layers in other modules, whose access paths are long.
-        self.far = set(symbols_in(list(map(_far_args, trace.body.statements))))
+        self.far_arguments = set(
+            symbols_in(list(map(_far_args, trace.body.statements)))
+        )
         #: Deferred values that get a name if the line of their reader is too long.
-        self.trial: set[Symbol] = set()
-        self.held: dict[Symbol, tuple[Statement, Expression]] = {}
+        self.named_in_long_lines: set[Symbol] = set()
+        self.deferred: dict[Symbol, tuple[Statement, Expression]] = {}
         self.begin()
         for symbol, name in zip(trace.parameters, parameters, strict=True):
             self.claim(symbol, name)
@@ -146,8 +148,8 @@ class FunctionWriter:
 
     def results_first(self) -> list[Tensor]:
         """Return the results to evaluate before the first state is replaced."""
-        several = len(self.trace.states) > 1
-        later = self.trace.replacements if several else []
+        are_states_dependent = len(self.trace.states) > 1
+        later = self.trace.replacements if are_states_dependent else []
         return [*self.trace.returned, *later] if self.trace.states else []
 
     def passes_on(self, statement: Apply | ModuleCall) -> bool:
@@ -181,8 +183,8 @@ class FunctionWriter:
     def named_results(self, indent: int, named: Sequence[Tensor] = ()) -> str:
         """Return several results, after those of ``named``, or all, got names."""
         for value in named or self.trace.returned:
-            if value.data in self.render.pending and value.data in self.held:
-                self.give_name(*self.held[value.data], indent)
+            if value.data in self.render.pending and value.data in self.deferred:
+                self.give_name(*self.deferred[value.data], indent)
         return ", ".join(self.result(value).text for value in self.trace.returned)
 
     def result(self, value: Tensor) -> Expression:
@@ -220,7 +222,7 @@ class FunctionWriter:
         (target,) = statement.targets
         if self.inlines(target, expression):
             self.render.pending[target] = expression
-            self.held[target] = statement, expression
+            self.deferred[target] = statement, expression
         return target in self.render.pending
 
     def give_name(
@@ -249,10 +251,10 @@ class FunctionWriter:
         if expression.text == "[]":
             return True
         length = len(expression.text)
-        whole = expression.precedence > 1 and target not in self.far
+        whole = expression.precedence > 1 and target not in self.far_arguments
         fits = once and whole and target not in self.extents.reads
         if fits and INLINE_WIDTH < length <= TRIAL_WIDTH:
-            self.trial.add(target)
+            self.named_in_long_lines.add(target)
         return fits and length <= TRIAL_WIDTH
 
     def ends_with(self, target: Symbol) -> bool:
@@ -293,12 +295,12 @@ class FunctionWriter:
     def guessed_name(self, statement: Statement, expression: Expression) -> str:
         """Return a name of about the length that the first result gets."""
         symbol = statement.targets[0]
-        given = self.forced.get(symbol) or self.preferred.get(symbol)
+        preferred = self.forced.get(symbol) or self.preferred.get(symbol)
         freed = [s for s in expression.symbols if self.remaining[s] == 1]
         live = self.live.keys() - {self.render.names[s] for s in freed}
         names = list(name_candidates(self, symbol, statement, expression))
         free = (name for name in names if name not in live)
-        return given or next(free, f"{names[0]}2")
+        return preferred or next(free, f"{names[0]}2")
 
     def declared(self, name: str, symbol: Symbol, start: Expression) -> str:
         """Return ``name`` for an assignment, annotated where type checkers need it."""

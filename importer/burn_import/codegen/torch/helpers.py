@@ -44,9 +44,9 @@ def _definitions(text: str) -> Iterator[Helper]:
 
 def with_calls(names: Iterable[str]) -> list[Helper]:
     """Return the helpers of these names and all that they call, each once."""
-    known, wanted = helpers(), {name for name in names if name in helpers()}
+    available, selected = helpers(), {name for name in names if name in helpers()}
     while True:
-        more = {call for name in wanted for call in known[name].calls} - wanted
+        more = {call for name in selected for call in available[name].calls} - selected
         if not more:
-            return [one for name, one in known.items() if name in wanted]
-        wanted |= more
+            return [one for name, one in available.items() if name in selected]
+        selected |= more

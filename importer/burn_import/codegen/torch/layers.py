@@ -98,9 +98,9 @@ def _value(node: ast.expr | None) -> Any:
         return None
 
 
-def _call(head: str, given: Arguments, positional: int = 0) -> ast.expr:
+def _call(head: str, arguments: Arguments, positional: int = 0) -> ast.expr:
     """Return a call with its first arguments by position and the others by name."""
-    items = list(given.items())
+    items = list(arguments.items())
     args = [value for _, value in items[:positional]]
     keywords = [ast.keyword(name, value) for name, value in items[positional:]]
     return ast.Call(_expression(head), args, keywords)
@@ -111,62 +111,64 @@ def refused(what: str, message: str) -> UnsupportedModel:
     return UnsupportedModel(f"nn.{what}: {message}", "the target burn has it")
 
 
-def _conv(name: str, given: Arguments, pairs: Collection[str] = ()) -> ast.expr:
+def _conv(name: str, arguments: Arguments, pairs: Collection[str] = ()) -> ast.expr:
     """Return a convolution; ``pairs`` are parameters that may be padding in pairs."""
-    padding = given.get("padding")
+    padding = arguments.get("padding")
     value = _value(padding)
     if isinstance(padding, ast.Name) and padding.id in pairs:
         if "Transpose" in name:
             raise refused(name, "expected equal padding on both sides")
-        return _call(f"_Padded{name}", given, 2)
+        return _call(f"_Padded{name}", arguments, 2)
     if value is None:  # no literal, or computed by the constructor
-        return _call(f"nn.{name}", given, 2)
+        return _call(f"nn.{name}", arguments, 2)
     if isinstance(value, str):
-        stride = given.get("stride")
+        stride = arguments.get("stride")
         if value == "same_upper" and (stride is None or _value(stride) == 1):
-            return _call(f"nn.{name}", {**given, "padding": ast.Constant("same")}, 2)
+            return _call(
+                f"nn.{name}", {**arguments, "padding": ast.Constant("same")}, 2
+            )
         raise refused(name, f"expected padding in numbers, got {value!r}")
     if is_symmetric(value):
         sides = _expression(literal(symmetric(value)))
-        return _call(f"nn.{name}", {**given, "padding": sides}, 2)
+        return _call(f"nn.{name}", {**arguments, "padding": sides}, 2)
     if "Transpose" in name:
         raise refused(name, f"expected equal padding on both sides, got {value}")
-    return _call(f"_Padded{name}", given, 2)
+    return _call(f"_Padded{name}", arguments, 2)
 
 
-def _pool(name: str, given: Arguments, pairs: Collection[str] = ()) -> ast.expr:
-    node = given.get("padding")
+def _pool(name: str, arguments: Arguments, pairs: Collection[str] = ()) -> ast.expr:
+    node = arguments.get("padding")
     if isinstance(node, ast.Name) and node.id in pairs:
         raise refused(name, "expected equal padding on both sides")
     padding = _value(node) or 0
     if isinstance(padding, str) or not is_symmetric(padding):
         raise refused(name, f"expected equal padding on both sides, got {padding!r}")
     if padding:
-        given["padding"] = _expression(literal(symmetric(padding)))
-    return _call(f"nn.{name}", given)
+        arguments["padding"] = _expression(literal(symmetric(padding)))
+    return _call(f"nn.{name}", arguments)
 
 
-def _instance_norm(name: str, given: Arguments, pairs: Collection[str]) -> ast.expr:
-    given.setdefault("affine", ast.Constant(True))
-    return _call(f"nn.{name}", given, 1)
+def _instance_norm(name: str, arguments: Arguments, pairs: Collection[str]) -> ast.expr:
+    arguments.setdefault("affine", ast.Constant(True))
+    return _call(f"nn.{name}", arguments, 1)
 
 
-def _lrn(name: str, given: Arguments, pairs: Collection[str]) -> ast.expr:
-    size = _value(given["size"])
+def _lrn(name: str, arguments: Arguments, pairs: Collection[str]) -> ast.expr:
+    size = _value(arguments["size"])
     if size is None or size % 2 == 0:
         raise refused(name, f"expected an odd size, got {size}")
-    return _call(f"nn.{name}", given, 1)
+    return _call(f"nn.{name}", arguments, 1)
 
 
-def _without_seed(name: str, given: Arguments, pairs: Collection[str]) -> ast.expr:
-    given.pop("seed", None)
-    if "dtype" in given:
+def _without_seed(name: str, arguments: Arguments, pairs: Collection[str]) -> ast.expr:
+    arguments.pop("seed", None)
+    if "dtype" in arguments:
         raise refused(name, "expected numbers of the input's dtype")
-    return _call(f"nn.{name}" if name in DROPOUTS else f"_{name}", given)
+    return _call(f"nn.{name}" if name in DROPOUTS else f"_{name}", arguments)
 
 
-def _helper(name: str, given: Arguments, pairs: Collection[str]) -> ast.expr:
-    return _call(f"_{name}", given, 2)
+def _helper(name: str, arguments: Arguments, pairs: Collection[str]) -> ast.expr:
+    return _call(f"_{name}", arguments, 2)
 
 
 ROWS: Mapping[str, Row] = {
@@ -192,8 +194,8 @@ def _parameters(name: str) -> tuple[str, ...]:
 
 def _bind_arguments(name: str, node: ast.Call) -> Arguments:
     """Return the arguments of a constructor by the names of its parameters."""
-    given = dict(zip(_parameters(name), node.args, strict=False))
-    return given | {str(k.arg): k.value for k in node.keywords}
+    arguments = dict(zip(_parameters(name), node.args, strict=False))
+    return arguments | {str(k.arg): k.value for k in node.keywords}
 
 
 class Translator(ast.NodeTransformer):
@@ -251,9 +253,9 @@ def _member(node: ast.expr, module: str) -> str:
 
 def _stored_tensor(name: str, node: ast.Call) -> ast.expr:
     """Return ``nn.Parameter(torch.empty(3, 4))`` for ``nn.parameter(3, 4)``."""
-    given = {str(k.arg): k.value for k in node.keywords}
+    arguments = {str(k.arg): k.value for k in node.keywords}
     shape = node.args or [_expression("()")]
-    dtype = [ast.keyword("dtype", given["dtype"])] if "dtype" in given else []
+    dtype = [ast.keyword("dtype", arguments["dtype"])] if "dtype" in arguments else []
     empty = ast.Call(_expression("torch.empty"), shape, dtype)
     if name == "parameter":
         return ast.Call(_expression("nn.Parameter"), [empty], [])

@@ -78,7 +78,7 @@ def emit_torch(
     own = parts.weights
     parts = replace(parts, texts=texts, weights=weights)
     values = {
-        "inputs": describe(tree.root.graph, inputs, tuple(tree.root.graph.given)),
+        "inputs": describe(tree.root.graph, inputs, tuple(tree.root.graph.arguments)),
         "helpers": [one.source for one in copied],
         "load": load,
     }

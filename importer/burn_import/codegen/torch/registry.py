@@ -8,7 +8,7 @@ from typing import Any
 
 from burn import Tensor
 from burn.primitive import Primitive
-from burn_import.tracing.constructor_numbers import Given
+from burn_import.codegen.torch.constructor_arguments import has_parameter_numbers
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
@@ -45,17 +45,13 @@ def unless(value: Any, default: Any) -> str | None:
     """
     if isinstance(value, Tensor):
         raise TypeError("expected an option, got a tensor")
-    is_default = not isinstance(value, Given) and value == default
-    return None if is_default and not _holds_given(value) else literal(value)
+    is_omitted = value == default and not has_parameter_numbers(value)
+    return None if is_omitted else literal(value)
 
 
 def flag(value: Any) -> str | None:
     """Return the source of an option that is off by default, or None if it is off."""
     return unless(value, False)
-
-
-def _holds_given(value: Any) -> bool:
-    return isinstance(value, tuple) and any(isinstance(v, Given) for v in value)
 
 
 def located_at(call: Apply, problem: Problem) -> Problem:

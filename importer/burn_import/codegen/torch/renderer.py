@@ -11,7 +11,10 @@ import numpy as np
 from burn import Tensor
 from burn.dtypes import DType, int64, uint16, uint32, uint64
 from burn_import.codegen.printing.expressions import WEAK, Renderer
-from burn_import.codegen.torch.constructor_arguments import holds_given, with_given
+from burn_import.codegen.torch.constructor_arguments import (
+    has_parameter_numbers,
+    with_parameter_values,
+)
 from burn_import.codegen.torch.dtypes import NATURAL, torch_dtype
 from burn_import.codegen.torch.registry import FORMS, located_at, refusal
 from burn_import.codegen.trace.primitive_parameters import parameters
@@ -81,7 +84,7 @@ class TorchRenderer(Renderer):
         """Return ``result`` if the form does not depend on constructor arguments."""
         name = call.primitive.name
         for number in (
-            VARIED if holds_given([*call.args, *call.static.values()]) else ()
+            VARIED if has_parameter_numbers([*call.args, *call.static.values()]) else ()
         ):
             if self.varied(call, number) != result.text:
                 message = f"operation {name!r}: expected options that are equal in all "
@@ -94,8 +97,10 @@ class TorchRenderer(Renderer):
         A form must not choose its source by numbers that differ between
         instances.
         """
-        args = tuple(with_given(arg, number) for arg in call.args)
-        static = {name: with_given(v, number) for name, v in call.static.items()}
+        args = tuple(with_parameter_values(arg, number) for arg in call.args)
+        static = {
+            name: with_parameter_values(v, number) for name, v in call.static.items()
+        }
         form = FORMS[call.primitive.name]
         try:
             return form(self, replace(call, args=args, static=static)).text
@@ -104,7 +109,7 @@ class TorchRenderer(Renderer):
 
     # Operands
 
-    def bound(self, call: Apply) -> dict[str, Any]:
+    def named_arguments(self, call: Apply) -> dict[str, Any]:
         """Return the value of each parameter of a call, including defaults."""
         declared = parameters(call.primitive)
         values: dict[str, Any] = {}

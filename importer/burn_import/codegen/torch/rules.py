@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from burn_import.codegen.gate.allowed import GIVEN, STRINGS, WORD, Rules
+from burn_import.codegen.gate.allowed import READABLE, STRINGS, WORD, Rules
 from burn_import.codegen.torch.dtypes import NAMES as DTYPES
 from burn_import.codegen.torch.forms.elementwise import SIMPLE
 from burn_import.codegen.torch.helpers import helpers
@@ -78,7 +78,7 @@ TORCH_RULES = Rules(
         "torch.einsum": STRINGS["ops.einsum"],
         "Path(__file__).with_name": WORD,
     },
-    given=GIVEN | {"classmethod", "Self", "load_model", "slice", "str"},
+    readable=READABLE | {"classmethod", "Self", "load_model", "slice", "str"},
     call="forward",
     attribute=re.compile(r"_?[^_].*"),
     called=frozenset({"load_model", "_load"}),

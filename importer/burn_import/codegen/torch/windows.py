@@ -6,7 +6,7 @@ from typing import Any
 
 from burn_import.codegen.torch.registry import refusal
 from burn_import.codegen.torch.renderer import TorchRenderer
-from burn_import.tracing.constructor_numbers import Given
+from burn_import.tracing.constructor_numbers import ParameterNumber
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal
 from burn_import.tracing.trace import Apply
@@ -38,7 +38,7 @@ def is_symmetric(padding: Any) -> bool:
 
 def _is_same(first: int, second: int) -> bool:
     """Return whether two numbers are equal in all instances of a class."""
-    if isinstance(first, Given) or isinstance(second, Given):
+    if isinstance(first, ParameterNumber) or isinstance(second, ParameterNumber):
         return getattr(first, "text", None) == getattr(second, "text", None)
     return first == second
 

@@ -27,18 +27,18 @@ def parameters(primitive: Primitive[..., Any]) -> tuple[Parameter, ...]:
     return tuple(signature(primitive.kernel, eval_str=True).parameters.values())
 
 
-def default(given: Sequence[Parameter], position: int) -> str | None:
+def default(declared: Sequence[Parameter], position: int) -> str | None:
     """Return the default of a positional parameter, or None."""
-    if position >= len(given):
+    if position >= len(declared):
         return None
-    value = given[position].default
+    value = declared[position].default
     return None if value is Parameter.empty else literal(value)
 
 
-def same_default(given: Sequence[Parameter], name: str, value: Any) -> bool:
+def same_default(declared: Sequence[Parameter], name: str, value: Any) -> bool:
     """Return whether ``value`` is the default of the parameter ``name``."""
-    for parameter in given:
+    for parameter in declared:
         if parameter.name == name and parameter.default is not Parameter.empty:
-            usual = parameter.default
-            return type(usual) is type(value) and bool(usual == value)
+            default_value = parameter.default
+            return type(default_value) is type(value) and bool(default_value == value)
     return False

@@ -24,8 +24,8 @@ def slice_(
     axes: Any = None,
     steps: Any = None,
 ) -> Operand:
-    given = [None if v is None else w.integers(v) for v in (starts, ends, axes, steps)]
-    return w.node("Slice", x, *given)
+    bounds = [None if v is None else w.integers(v) for v in (starts, ends, axes, steps)]
+    return w.node("Slice", x, *bounds)
 
 
 @form("take")

@@ -100,20 +100,20 @@ def resize(
     roi: Any = None,
     **options: Any,
 ) -> Operand:
-    given = {k: v for k, v in options.items() if v is not None}
-    axes: Any = given.pop("axes", None)
+    attributes = {k: v for k, v in options.items() if v is not None}
+    axes: Any = attributes.pop("axes", None)
     for name in ("antialias", "exclude_outside"):
-        if name in given:
-            given[name] = int(given[name])
-    if given.get("coordinate_transformation_mode") == "pytorch_align_corners":
+        if name in attributes:
+            attributes[name] = int(attributes[name])
+    if attributes.get("coordinate_transformation_mode") == "pytorch_align_corners":
         # ``sizes`` must be integers, so the rounding comes first.
-        given["coordinate_transformation_mode"] = "align_corners"
+        attributes["coordinate_transformation_mode"] = "align_corners"
         axes, scales, sizes = None, None, list(w.out[0][0])
-    if given.get("antialias") or "keep_aspect_ratio_policy" in given:
+    if attributes.get("antialias") or "keep_aspect_ratio_policy" in attributes:
         w.require(18, "Resize with antialias or keep_aspect_ratio_policy")
     if axes is not None:
         if w.opset >= 18:
-            given["axes"] = list(static_integers(w, axes))
+            attributes["axes"] = list(static_integers(w, axes))
         else:
             scales, sizes = _for_all_axes(w, x, static_integers(w, axes), scales, sizes)
     if scales is not None:
@@ -121,7 +121,7 @@ def resize(
     if sizes is not None:
         sizes = w.integers(sizes)
     roi = None if roi is None else w.cast(_floats(w, roi), x.dtype)
-    return w.node("Resize", x, roi, scales, sizes, **given)
+    return w.node("Resize", x, roi, scales, sizes, **attributes)
 
 
 def _floats(w: GraphWriter, numbers: Any) -> Operand:
@@ -179,11 +179,11 @@ def roi_align(
     batch_indices: Operand,
     **options: Any,
 ) -> Operand:
-    given = dict(options)
-    size = per_axis(given.pop("output_size"), 2)
+    attributes = dict(options)
+    size = per_axis(attributes.pop("output_size"), 2)
     names: dict[str, Any] = {"output_height": size[0], "output_width": size[1]}
     return w.node(
-        "RoiAlign", x, rois, w.cast(batch_indices, dtypes.int64), **names, **given
+        "RoiAlign", x, rois, w.cast(batch_indices, dtypes.int64), **names, **attributes
     )
 
 

@@ -61,11 +61,11 @@ def _attributes(
 
 
 def _zero_point(
-    w: GraphWriter, given: Any, scale: Operand, dtype: DType
+    w: GraphWriter, zero_point: Any, scale: Operand, dtype: DType
 ) -> Operand | None:
     """Return the zero point, whose dtype selects that of the result."""
-    if given is not None:
-        return w.scalar(given, dtype)
+    if zero_point is not None:
+        return w.scalar(zero_point, dtype)
     if dtype == dtypes.uint8:
         return None
     if all(isinstance(n, int) for n in scale.shape):

@@ -60,9 +60,8 @@ class ExternalFiles:
         """Return the content of the external file at ``location``.
 
         Raises:
-            UnreadableFile: the file does not exist, is outside the allowed directories,
-                or
-                is a pointer file of Git LFS or the like instead of the content.
+            UnreadableFile: the file does not exist, is outside the allowed
+                directories, or is a pointer file, such as one of Git LFS.
         """
         where = f"tensor {tensor!r}, external file {location!r}"
         path = self._resolve(location, where)

@@ -55,7 +55,7 @@ class Names:
     ) -> None:
         self.prefix = prefix
         self.unique = unique
-        self.known = names
+        self.renamed = names
         self.outer: Names | None = None
 
     def inner(self, defined: set[str]) -> Names:
@@ -63,15 +63,15 @@ class Names:
         names = Names(self.prefix, self.unique, {})
         names.outer = self
         for name in sorted(defined):
-            names.known[name] = names.fresh(name)
+            names.renamed[name] = names.fresh(name)
         return names
 
     def __getitem__(self, name: str) -> str | None:
-        if name not in self.known:
+        if name not in self.renamed:
             if self.outer is not None:
                 return self.outer[name]
-            self.known[name] = self.fresh(name)
-        return self.known[name]
+            self.renamed[name] = self.fresh(name)
+        return self.renamed[name]
 
     def fresh(self, name: str) -> str:
         return self.unique.unique(f"{self.prefix}{name}")
@@ -232,7 +232,7 @@ class Functions:
         return self.sizes[key]
 
     def check_version(
-        self, node: NodeProto, wanted: Mapping[str, int], opsets: Mapping[str, int]
+        self, node: NodeProto, required: Mapping[str, int], opsets: Mapping[str, int]
     ) -> None:
         """Check that the function's opset has the same version of the operator.
 
@@ -241,7 +241,7 @@ class Functions:
                 operator.
         """
         domain = _domain(node.domain)
-        mine, models = wanted.get(domain), opsets.get(domain)
+        mine, models = required.get(domain), opsets.get(domain)
         if mine is None or models is None or mine == models:
             return
         versions = [_since(node.op_type, version, domain) for version in (mine, models)]
@@ -277,10 +277,10 @@ def _bind_outputs(
     for inner, outer in zip(proto.output, outputs, strict=False):
         if not outer:
             continue
-        if inner in names.known:
+        if inner in names.renamed:
             passed.append((inner, outer))
         else:
-            names.known[inner] = outer
+            names.renamed[inner] = outer
     return passed
 
 

@@ -79,9 +79,9 @@ def check_config(
                 f"got {shown(value)}"
             )
         if value not in allowed:
-            wanted = " or ".join(map(repr, allowed))
+            expected = " or ".join(map(repr, allowed))
             raise NotClaimed(
-                f"config {shown(path)}: expected {wanted}, got {shown(value)}"
+                f"config {shown(path)}: expected {expected}, got {shown(value)}"
             )
 
 

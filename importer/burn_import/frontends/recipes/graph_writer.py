@@ -104,9 +104,9 @@ class RecipeWriter:
         """Add an operator with ``count`` results; return them."""
         names = tuple(None if x is None else self.operand(x) for x in operands)
         origin = Origin("", self.path or ROOT_SCOPE, self.classes)
-        wanted = (name or op_type.lower(),) * count
+        outputs = (name or op_type.lower(),) * count
         domain = "burn" if op_type in OWN else ""
-        return list(self.out.node(op_type, names, wanted, attrs, origin, domain))
+        return list(self.out.node(op_type, names, outputs, attrs, origin, domain))
 
     def operand(self, x: Any) -> str:
         """Return a value's name, a constant for numbers, arrays unchanged."""
@@ -292,6 +292,18 @@ class RecipeWriter:
         """Return ``0, 1, 2, ...`` along an axis of ``x``."""
         length = self.op("Squeeze", self.extent(x, axis), [0])
         return self.op("Range", 0, length, 1, name="positions")
+
+    def patches(self, layer: str, image: str, size: int) -> str:
+        """Return patches of images ``[batch, count, features]``, by a convolution."""
+        grid = self.conv(layer, image, stride=size, padding=0)
+        rows = self.op("Reshape", grid, [0, 0, -1])
+        return self.op("Transpose", rows, perm=(0, 2, 1), name="patches")
+
+    def after_token(self, key: str, rows: str) -> str:
+        """Return the rows ``[batch, length, features]`` after a stored one."""
+        shape = self.op("Concat", self.extent(rows, 0), [1, 1], axis=0)
+        token = self.op("Expand", self.weight(key), shape)
+        return self.op("Concat", token, rows, axis=1)
 
     def padding_mask(self, mask: str) -> str:
         """Return a ``[batch, length]`` mask as bool ``[batch, 1, 1, length]``."""

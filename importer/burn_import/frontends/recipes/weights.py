@@ -84,10 +84,10 @@ class Weights:
         Raises:
             NotClaimed: lists the unused weights.
         """
-        left = [key for key in self.tensors if key not in self.used]
-        if left:
-            names = ", ".join(shown(key) for key in left[:_MOST])
-            more = f" and {len(left) - _MOST} more" if len(left) > _MOST else ""
+        unused = [key for key in self.tensors if key not in self.used]
+        if unused:
+            names = ", ".join(shown(key) for key in unused[:_MOST])
+            more = f" and {len(unused) - _MOST} more" if len(unused) > _MOST else ""
             raise NotClaimed(f"weights that the architecture lacks: {names}{more}")
 
 

@@ -23,7 +23,7 @@ _GATES = {4: "LSTM", 3: "GRU", 1: "RNN"}
 _TABLES = ("emb", "wte", "wpe", "lookup", "vocab")
 _PRODUCTS = ("fc", "lin", "proj", "out", "head", "dense", "decoder", "classifier")
 _NORMS = ("norm", "ln", "rms")
-_TURNED = ("transpose", "deconv", "convt", "up")
+_TRANSPOSED_WORDS = ("transpose", "deconv", "convt", "up")
 _GROUPS = (32, 16, 8, 4, 2, 1)
 
 
@@ -31,15 +31,16 @@ _GROUPS = (32, 16, 8, 4, 2, 1)
 class Flow:
     """State from earlier layers: the channels and the number of spatial axes.
 
-    ``numbered`` is whether this layer is in a list, ``turned`` has the names of layers
-    with a transposed matrix as in GPT-2's ``Conv1D``, ``tables`` the paths of embedding
-    matrices in front of recurrent layers, ``guesses`` the facts that shapes leave open.
+    ``numbered`` is whether this layer is in a list. ``conv1d_names`` has the names of
+    layers with a transposed matrix, as in GPT-2's ``Conv1D``, ``tables`` the paths of
+    embedding matrices in front of recurrent layers, and ``guesses`` the facts that
+    shapes leave open.
     """
 
     channels: int = 0
     rank: int = 0
     numbered: bool = False
-    turned: set[str] = field(default_factory=set)
+    conv1d_names: set[str] = field(default_factory=set)
     tables: set[Path] = field(default_factory=set)
     guesses: dict[str, None] = field(default_factory=dict)
 
@@ -159,12 +160,12 @@ def _matrices(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
         flow.channels = outer
         yield _layer("Linear", (inner, outer), {"bias": False})
         return
-    turned = _layer("Conv1D", (inner, outer))
-    if name in flow.turned:
-        yield turned
+    transposed = _layer("Conv1D", (inner, outer))
+    if name in flow.conv1d_names:
+        yield transposed
     flow.channels = outer
     yield _layer("Linear", (inner, outer))
-    yield turned
+    yield transposed
 
 
 def _convolutions(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
@@ -187,11 +188,13 @@ def _convolutions(shapes: Shapes, name: str, flow: Flow) -> Iterator[Layer]:
     wide = (
         bias[0] // per_group if bias and per_group and bias[0] % per_group == 0 else 1
     )
-    turned = _layer(
+    transposed = _layer(
         f"ConvTranspose{rank}d", (out, per_group * wide), _with_groups(options, wide)
     )
-    pair = (plain, turned)
-    for layer in pair[::-1] if any(word in name for word in _TURNED) else pair:
+    pair = (plain, transposed)
+    for layer in (
+        pair[::-1] if any(word in name for word in _TRANSPOSED_WORDS) else pair
+    ):
         if _fits(layer, shapes):
             flow.channels = layer.args[1]
             yield layer
@@ -203,16 +206,16 @@ def _with_groups(options: Mapping[str, object], groups: int) -> dict[str, object
     return {k: v for k, v in merged.items() if (k, v) != ("groups", 1)}
 
 
-def turned_names(root: Node) -> set[str]:
+def find_conv1d_names(root: Node) -> set[str]:
     """Return the names of layers that are ``Conv1D`` wherever shapes can decide."""
-    transposed: dict[str, bool] = {}
+    is_conv1d: dict[str, bool] = {}
     for node in _nodes(root):
         shapes = _shapes(node)
         weight, bias = shapes.get("weight"), shapes.get("bias")
         if weight and bias and len(weight) == 2 and weight[0] != weight[1]:
             word = node.path[-1].lower() if node.path else ""
-            transposed[word] = transposed.get(word, True) and bias == weight[1:]
-    return {word for word, turned in transposed.items() if turned}
+            is_conv1d[word] = is_conv1d.get(word, True) and bias == weight[1:]
+    return {word for word, holds in is_conv1d.items() if holds}
 
 
 def read_tables(root: Node) -> set[Path]:

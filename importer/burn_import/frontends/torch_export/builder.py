@@ -120,8 +120,8 @@ class Builder:
             None if x is None else self.value(x, beside).name for x in operands
         )
         origin = Origin(self.name, self.scope, self.classes)
-        wanted = (self.name,) * count
-        outputs = self.out.node(op_type, names, wanted, attrs, origin, domain)
+        candidates = (self.name,) * count
+        outputs = self.out.node(op_type, names, candidates, attrs, origin, domain)
         return tuple(Value(output, self.dtype) for output in outputs)
 
     def value(self, x: Any, dtype: DType | None = None) -> Value:
@@ -137,20 +137,20 @@ class Builder:
 
     def constant(self, x: Any, dtype: DType | str = "int64") -> Value:
         """Return a constant of a number, or of a list of numbers."""
-        wanted = np.dtype(dtype) if isinstance(dtype, str) else dtype
+        target = np.dtype(dtype) if isinstance(dtype, str) else dtype
         with np.errstate(all="ignore"):  # out of range is infinity, as in PyTorch
-            array = np.asarray(x).astype(wanted)
+            array = np.asarray(x).astype(target)
         output = self.out.literal(f"{self.name}_operand", array, self.name)
         return Value(output, array.dtype, array.shape)
 
     def cast(self, x: Operand, dtype: DType | None = None) -> Value:
         """Return ``x`` in ``dtype``, that of the result by default."""
-        wanted = dtype or self.dtype
+        target = dtype or self.dtype
         if not isinstance(x, Value):
-            return self.constant(x, wanted)
-        if x.dtype == wanted:
+            return self.constant(x, target)
+        if x.dtype == target:
             return x
-        converted = self.at(wanted).op("Cast", x, to=ELEMENT_NUMBERS[wanted])
+        converted = self.at(target).op("Cast", x, to=ELEMENT_NUMBERS[target])
         return replace(converted, dims=x.dims)
 
     def ints(self, values: Sequence[int | Value] | int | Value) -> Value:

@@ -55,7 +55,7 @@ class Program(Calls):
         self.module = content["graph_module"]
         self.stored = stored
         #: Stored tensors by path: their names in the program and in the graph.
-        self.held: dict[str, tuple[str, str]] = {}
+        self.names_by_path: dict[str, tuple[str, str]] = {}
         #: Whether a stored tensor is a parameter, by its name in the graph.
         self.trained: dict[str, bool] = {}
         #: The non-persistent buffers, which are in no ``state_dict``.
@@ -163,7 +163,7 @@ class Program(Calls):
             )
         unique = frame.out.store(path, stored_array(array))
         frame.values[name] = replace(value, name=unique)
-        self.held[path] = (name, unique)
+        self.names_by_path[path] = (name, unique)
         if kind in ("parameter", "buffer"):
             self.trained[unique] = kind == "parameter"
         if kind == "buffer" and body.get("persistent") is False:
@@ -187,9 +187,9 @@ class Program(Calls):
             elif kind in _MUTATED:
                 result = _tensor(body).name
                 path = field(body, _MUTATED[kind], str)
-                if path not in self.held:
+                if path not in self.names_by_path:
                     raise InvalidModel(f"expected a tensor {shown(path)}, found none")
-                stored[self.held[path][0]] = frame.value(result)
+                stored[self.names_by_path[path][0]] = frame.value(result)
             elif kind not in ("token", "user_input_mutation"):
                 raise UnsupportedModel(f"outputs of kind {shown(kind)} are not read")
         frame.values.update(stored)
@@ -224,7 +224,7 @@ class Program(Calls):
         """Return the stored tensors that a call replaces, and their new values."""
         pairs = {
             unique: self.output(frame, name)
-            for path, (name, unique) in self.held.items()
+            for path, (name, unique) in self.names_by_path.items()
             if path.rpartition(".")[2] != COUNTER
         }
         return {unique: after for unique, after in pairs.items() if after != unique}

@@ -60,7 +60,7 @@ class Symbols:
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
-        self.known: dict[str, Dim] = {}
+        self.dims_by_text: dict[str, Dim] = {}
 
     def call(self, raw: str, name: str) -> str:
         """Return a name for symbol ``raw``: ``name``, numbered if it is taken."""
@@ -86,7 +86,7 @@ class Symbols:
                 raise InvalidModel(f"expected an extent, got {shown(number)}")
             return int(number)
         text = _text(size)
-        if text not in self.known:
+        if text not in self.dims_by_text:
             try:
                 dim = self.value(_tree(text))
             except FAULTS as error:
@@ -94,8 +94,8 @@ class Symbols:
                 raise InvalidModel(message) from error
             if dim is None:
                 dim = symbol(self.call(text, "extent"))
-            self.known[text] = dim
-        return self.known[text]
+            self.dims_by_text[text] = dim
+        return self.dims_by_text[text]
 
     def value(self, tree: ast.expr) -> Dim | None:
         """Return the value of an expression; None if it is unknown."""

@@ -20,13 +20,13 @@ _PARTS: Mapping[str, str] = {
     "aten.slice.Tensor": "aten.slice_scatter.default",
 }
 #: Involutive views, which are their own inverse.
-_TURNS = frozenset({"aten.alias.default", "aten.t.default", "aten.transpose.int"})
+_TRANSPOSES = frozenset({"aten.alias.default", "aten.t.default", "aten.transpose.int"})
 #: Views of the same elements in another shape that never copy.
 _SHAPES = frozenset({"aten.squeeze.dim", "aten.unsqueeze.default", "aten.view.default"})
 #: Operators that always return a view, which reflects changes of its source.
 VIEWS = frozenset(
     {
-        *(*_PARTS, *_TURNS, *_SHAPES),
+        *(*_PARTS, *_TRANSPOSES, *_SHAPES),
         *("aten.detach.default", "aten.expand.default", "aten.permute.default"),
     }
 )
@@ -46,7 +46,7 @@ def inverse_view(
         return "aten.alias.default", {"self": new}
     if target in _PARTS:
         return _PARTS[target], {"self": base, "src": new, **args}
-    if target in _TURNS:
+    if target in _TRANSPOSES:
         return target, {"self": new, **args}
     if target == "aten.permute.default":
         order = [new.axis(dim) for dim in args["dims"]]

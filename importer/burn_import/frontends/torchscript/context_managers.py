@@ -46,7 +46,7 @@ class WithoutGradients:
         """
         modules = self.machine.modules
         reachable = [*frame.names.values(), result]
-        reachable += [*modules.states.values(), *modules.changed.values()]
+        reachable += [*modules.states.values(), *modules.assigned.values()]
         tensors = [
             x for x in self.machine.leaves(reachable) if isinstance(x, TensorRef)
         ]
@@ -65,7 +65,7 @@ class WithoutGradients:
                 holder.current = detached[name]
         for holder in intact:
             if holder.base is not None:
-                holder.seen = holder.base.current.name
+                holder.version = holder.base.current.name
 
     def _computed_names(self) -> set[str]:
         """Return the names of the values that the block computed."""

@@ -339,11 +339,11 @@ def _is_instance(
 _BUILTINS: Mapping[str, Callable[..., PyValue]] = {
     "annotate": _annotate,
     "unchecked_cast": _annotate,
-    "uninitialized": lambda *given: UNINITIALIZED,
+    "uninitialized": lambda *args: UNINITIALIZED,
     "int": _conversion(int),
     "float": _conversion(float),
     "bool": _conversion(bool),
-    "str": lambda *given: "",
+    "str": lambda *args: "",
     "isinstance": _is_instance,
     "getattr": _getattr,
 }

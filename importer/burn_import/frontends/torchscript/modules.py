@@ -54,10 +54,10 @@ class Modules:
                 self.count += 1
         self.parameters = set(_listed_names(tensors, code, "parameters"))
         self.buffers = set(_listed_names(tensors, code, "buffers"))
-        self.found = tensors
-        self.alike = _ModuleGroups(tensors)
-        self.held: dict[tuple[Any, ...], TensorRef] = {}
-        self.changed: Attributes = {}
+        self.tensors = tensors
+        self.groups = _ModuleGroups(tensors)
+        self.stored_refs: dict[tuple[Any, ...], TensorRef] = {}
+        self.assigned: Attributes = {}
         self.containers: dict[int, PyValue] = {}
         #: The tensors of the model's state, by name in the graph.
         self.states: dict[str, TensorRef] = {}
@@ -71,15 +71,15 @@ class Modules:
         """Return an attribute of a module, ``NotImplemented`` if there is none."""
         key = (id(module.instance), name)
         value = self._current(module, name)
-        is_first = key not in self.changed and key not in self.read
+        is_first = key not in self.assigned and key not in self.read
         if is_first and (is_plain(value) or isinstance(value, list | tuple | dict)):
             self.read[key] = value, list(self.operators.leaves(value))
         return value
 
     def _current(self, module: Module, name: str) -> PyValue:
         key = (id(module.instance), name)
-        if key in self.changed:
-            return self.changed[key]
+        if key in self.assigned:
+            return self.assigned[key]
         state = module.instance.state
         if not isinstance(state, dict) or name not in state:
             return NotImplemented
@@ -99,7 +99,7 @@ class Modules:
         number = name.removeprefix("forward")
         if not number.isdecimal() or len(number) > _DIGITS:
             return Method(module, name)
-        path = self.alike.other(".".join(module.path), int(number))
+        path = self.groups.other(".".join(module.path), int(number))
         return Method(replace(module, path=path) if path else module, name)
 
     def set(self, module: Module, name: str, obj: PyValue) -> None:
@@ -111,7 +111,7 @@ class Modules:
         for key, tensor in self.states.items():
             if tensor is before and isinstance(obj, TensorRef):
                 self.states[key] = obj
-        self.changed[id(module.instance), name] = obj
+        self.assigned[id(module.instance), name] = obj
 
     def obj(
         self, value: Value, path: tuple[str, ...], name: str, depth: int = 0
@@ -147,7 +147,7 @@ class Modules:
     def tensor(self, tensor: Tensor, path: tuple[str, ...]) -> TensorRef:
         """Return a tensor of the model's state, or a constant."""
         key = _identity(tensor)
-        if key not in self.held:
+        if key not in self.stored_refs:
             if tensor.quantization is not None:
                 raise UnsupportedModel("quantized tensors are not supported")
             name = self.names.get(key, ".".join(path))
@@ -156,8 +156,8 @@ class Modules:
             self.sources[value.name] = name
             if key in self.names:
                 self.trained[value.name] = name in self.parameters
-            self.held[key] = self.states[value.name] = TensorRef(value)
-        return self.held[key]
+            self.stored_refs[key] = self.states[value.name] = TensorRef(value)
+        return self.stored_refs[key]
 
     def store_unread(self) -> None:
         """Store the parameters and buffers that no code has read.
@@ -165,12 +165,12 @@ class Modules:
         Further names of shared tensors are stored too, since a ``state_dict`` has all
         names.
         """
-        for name, tensor in self.found:
+        for name, tensor in self.tensors:
             if name not in self.parameters | self.buffers:
                 continue
             if not isinstance(tensor, Tensor) or not _is_storable(tensor):
                 continue
-            if _identity(tensor) not in self.held:
+            if _identity(tensor) not in self.stored_refs:
                 self.tensor(tensor, tuple(name.split(".")))
             if self.names[_identity(tensor)] != name:
                 value = self.operators.writer.stored(name, tensor.array())
@@ -187,7 +187,7 @@ class Modules:
         Those that are tensors are states instead.
         """
         after = {
-            key: self.changed.get(key, value) for key, (value, _) in self.read.items()
+            key: self.assigned.get(key, value) for key, (value, _) in self.read.items()
         }
         return {
             key: value

@@ -71,18 +71,18 @@ class Program:
         self.reached = 0
         self.contradicts = False
 
-    def graph(self, given: Mapping[str, Any]) -> RawGraph:
+    def graph(self, arguments: Mapping[str, Any]) -> RawGraph:
         """Return the graph for arguments by name: types of tensors, or values.
 
         Raises:
             UnsupportedModel: the code uses unsupported features; all are listed.
             InvalidModel: the code contradicts itself, or the types.
         """
-        run = self._run(given, frozenset())
+        run = self._run(arguments, frozenset())
         while not run.changing <= run.varying:
             # A number that was read from such a tensor is another one in later calls.
-            run = self._run(given, run.varying | run.changing)
-        self._check_attributes(given, run)
+            run = self._run(arguments, run.varying | run.changing)
+        self._check_attributes(arguments, run)
         machine, inputs, outputs = run.machine, run.inputs, run.outputs
         if not outputs:
             raise UnsupportedModel("expected forward to return tensors, got none")
@@ -113,7 +113,7 @@ class Program:
 
     def _run(
         self,
-        given: Mapping[str, Any],
+        arguments: Mapping[str, Any],
         varying: frozenset[str],
         attributes: Attributes | None = None,
     ) -> _Run:
@@ -124,7 +124,7 @@ class Program:
         """
         with counting_unnamed():
             machine = Statements(self.archive, self.code, varying)
-            machine.modules.changed.update(attributes or {})
+            machine.modules.assigned.update(attributes or {})
             machine.writer.nodes.restores_dropout = self.restores_dropout
             machine.writer.budget = Budget(
                 self.archive.words, machine.modules.count, self.pool
@@ -132,7 +132,7 @@ class Program:
             inputs: dict[str, Type] = {}
             args = {
                 name: _argument_value(machine, name, of, inputs)
-                for name, of in given.items()
+                for name, of in arguments.items()
             }
             result = self.followed(machine, args)
             outputs = tuple(_outputs(machine, result))
@@ -142,7 +142,7 @@ class Program:
                 machine.modules.store_unread()
         return _Run(machine, inputs, outputs, varying, changing)
 
-    def _check_attributes(self, given: Mapping[str, Any], run: _Run) -> None:
+    def _check_attributes(self, arguments: Mapping[str, Any], run: _Run) -> None:
         """Return if numbers that a call leaves in attributes do not matter to the next.
 
         Raises:
@@ -152,7 +152,7 @@ class Program:
         if not left:
             return
         if all(is_plain(value) for value in left.values()):
-            later = self._run(given, run.varying, left)
+            later = self._run(arguments, run.varying, left)
             if run.outputs == later.outputs and have_equal_nodes(
                 run.machine.writer.nodes, later.machine.writer.nodes
             ):

@@ -166,9 +166,9 @@ def _squeezed_axes(graph: RawGraph) -> int:
     )
 
 
-def _graph_if_valid(program: Program, given: Mapping[str, Any]) -> RawGraph | None:
+def _graph_if_valid(program: Program, arguments: Mapping[str, Any]) -> RawGraph | None:
     """Return the graph for these inputs; None if they do not fit the program."""
     try:
-        return program.graph(given)
+        return program.graph(arguments)
     except ModelError:
         return None

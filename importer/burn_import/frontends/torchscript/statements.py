@@ -227,14 +227,19 @@ class Statements(Expressions):
         for item, part in zip(target.elts, value, strict=True):
             self.assign(item, part, frame)
 
+    def condition(self, node: ast.expr, frame: Frame) -> PyValue:
+        """Evaluate a condition; a tensor becomes a bool that is known at run time."""
+        test = self.evaluate(node, frame)
+        if isinstance(test, TensorRef):
+            return self.convert(bool, test, frame.origin("condition"))
+        return test
+
     def branch(self, node: ast.If, frame: Frame) -> Returned | None:
         """Interpret one block; both if the condition is unknown before run time."""
-        test = self.evaluate(node.test, frame)
+        test = self.condition(node.test, frame)
         if test is UNKNOWN:
             self.forget(node, frame)
             return None
-        if isinstance(test, TensorRef):
-            test = self.convert(bool, test, frame.origin("condition"))
         if isinstance(test, Value) and returns_early(node, frame):
             return Returned(write_return(self, node, frame, test))
         if isinstance(test, Value):
@@ -279,12 +284,10 @@ class Statements(Expressions):
     def repeat(self, node: ast.While, frame: Frame) -> Returned | None:
         """Unroll ``while`` as long as its condition is known."""
         while True:
-            test = self.evaluate(node.test, frame)
+            test = self.condition(node.test, frame)
             if test is UNKNOWN:
                 self.forget(node, frame)
                 return None
-            if isinstance(test, TensorRef):
-                test = self.convert(bool, test, frame.origin("condition"))
             if isinstance(test, Value):
                 write_loop(self, node, frame, None)
                 return None

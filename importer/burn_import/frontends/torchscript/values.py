@@ -34,7 +34,7 @@ class TensorRef:
 
     ``base`` is the source of a view. ``undo`` maps the base before and the changed view
     to the base after; None if that is unknown. ``redo`` applies the view again if the
-    base has another value than that named ``seen``. ``in_order`` is whether the
+    base has another value than that named ``version``. ``in_order`` is whether the
     elements are contiguous. ``stale`` names the operator that changed the memory in a
     way that cannot be followed, "" if none did.
     """
@@ -46,12 +46,12 @@ class TensorRef:
     in_order: bool = True
     stale: str = ""
     redo: Callable[[Value], Value] | None = None
-    seen: str = ""
+    version: str = ""
 
     def __post_init__(self) -> None:
         self.memory.holders.append(self)
         if self.base is not None:
-            self.seen = self.base.stale or self.base.value.name
+            self.version = self.base.stale or self.base.value.name
 
     @property
     def value(self) -> Value:
@@ -67,7 +67,7 @@ class TensorRef:
         base, changed = self.base, self.memory.is_changed
         if changed and self.redo is not None and base is not None and not base.stale:
             source = base.value
-            if source.name != self.seen:
+            if source.name != self.version:
                 return self.redo(source)
         return self.current
 
@@ -107,7 +107,7 @@ class TensorRef:
             holder.current = viewed_as(after[before.name], before)
         for holder, _ in changed:
             if holder.base is not None:
-                holder.seen = holder.base.current.name
+                holder.version = holder.base.current.name
         return changed
 
 

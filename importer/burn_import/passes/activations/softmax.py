@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from burn.dtypes import is_float
 from burn_import.rewriting.arrays import integers
@@ -11,6 +10,7 @@ from burn_import.rewriting.pattern import (
     Build,
     Call,
     Match,
+    OnOperand,
     Pattern,
     Replacement,
     Rule,
@@ -20,7 +20,7 @@ from burn_import.rewriting.pattern import (
     fuse,
     product,
 )
-from burn_ir.graph import Graph
+from burn_ir.graph import Graph, Node
 from burn_ir.ops.activation import LogSoftmax, Softmax
 from burn_ir.ops.reduction import ReduceLogSumExp
 from burn_ir.ops.support import known_ints
@@ -29,59 +29,48 @@ X = Value("x")
 
 
 @dataclass(frozen=True, eq=False)
-class Along(Pattern):
+class Along(OnOperand):
     """A reduction along one axis with ``keepdims``; binds the negative ``axis``."""
 
     op: str
-    operand: Pattern
 
-    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
-        node = search.node(name)
-        if node is None or node.op.onnx != self.op or len(node.inputs) < 2:
-            return
+    def bind(self, node: Node, search: Search, match: Match) -> Match | None:
+        if node.op.domain or node.op.onnx != self.op or len(node.inputs) < 2:
+            return None
         x = search.graph.type(node.inputs[0])
         axes = known_ints(search.graph.type(node.inputs[1]))
         keeps_axis = node.op.attrs()["keepdims"]
         if x is None or not x.shape or not keeps_axis or axes is None or len(axes) != 1:
-            return
-        new = match.with_number("axis", axes[0] % len(x.shape) - len(x.shape))
-        if new is not None and node.inputs[0] is not None:
-            new = replace(new, nodes=(*new.nodes, node))
-            yield from self.operand.match(node.inputs[0], search, new)
+            return None
+        return match.with_number("axis", axes[0] % len(x.shape) - len(x.shape))
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxOf(Pattern):
+class SoftmaxOf(OnOperand):
     """The softmax of a value along one axis."""
 
-    operand: Pattern
-
-    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
-        node = search.node(name)
-        if node is None or not isinstance(node.op, Softmax) or not node.inputs[0]:
-            return
+    def bind(self, node: Node, search: Search, match: Match) -> Match | None:
+        if not isinstance(node.op, Softmax):
+            return None
         x, axis = search.graph.type(node.inputs[0]), node.op.axis
         if x is None or not x.shape or not isinstance(axis, int):
-            return
-        new = match.with_number("axis", axis % len(x.shape) - len(x.shape))
-        if new is not None:
-            new = replace(new, nodes=(*new.nodes, node))
-            yield from self.operand.match(node.inputs[0], search, new)
+            return None
+        return match.with_number("axis", axis % len(x.shape) - len(x.shape))
 
 
-_TOP = Along("ReduceMax", X)
+_TOP = Along(X, "ReduceMax")
 _BELOW = Call("Sub", X, _TOP)
 
 
 def _quotient(shifted: Pattern) -> Pattern:
     """Return the pattern of ``exp(shifted) / sum(exp(shifted))``."""
     each = Call("Exp", shifted)
-    total = Along("ReduceSum", each)
+    total = Along(each, "ReduceSum")
     return either(Call("Div", each, total), product(each, Call("Reciprocal", total)))
 
 
 def _log_sum(shifted: Pattern) -> Pattern:
-    return Call("Log", Along("ReduceSum", Call("Exp", shifted)))
+    return Call("Log", Along(Call("Exp", shifted), "ReduceSum"))
 
 
 def _builder(op: type[Softmax] | type[LogSoftmax]) -> Build:
@@ -110,7 +99,7 @@ RULES: tuple[Rule, ...] = (
     (Call("Log", SoftmaxOf(X)), _builder(LogSoftmax)),
     (Call("Sub", _BELOW, _log_sum(_BELOW)), _builder(LogSoftmax)),
     (Call("Sub", X, _log_sum(X)), _builder(LogSoftmax)),
-    (Call("Sub", X, Along("ReduceLogSumExp", X)), _builder(LogSoftmax)),
+    (Call("Sub", X, Along(X, "ReduceLogSumExp")), _builder(LogSoftmax)),
     (either(Call("Add", _log_sum(_BELOW), _TOP), _log_sum(X)), _total),
 )
 

@@ -66,7 +66,7 @@ class _Rewriter:
 
     def nodes_of(self, match: _Match, node: Node) -> list[Node]:
         mask, operands = match.masks.combine(), match.operands
-        factors = operands.multiplied()
+        factors = operands.apply_factors()
         inputs = (operands.query, operands.key, node.inputs[1])
         for mask_node in match.masks.nodes:
             self.masks.setdefault(
@@ -80,7 +80,7 @@ class _Rewriter:
             scope=scope,
             classes=classes,
         )
-        return [*operands.turned, *factors, *match.masks.nodes, new]
+        return [*operands.key_transposes, *factors, *match.masks.nodes, new]
 
 
 class _Match:
@@ -306,7 +306,7 @@ class _Match:
         """Return whether shapes and dtypes fit and only masks are broadcast."""
         names = self.operands.query, self.last.inputs[1], self.last.output
         types = [self.flow.graph.type(name) for name in names]
-        types.append(self.operands.turned_type)
+        types.append(self.operands.key_type)
         ranked = [t for t in types if t is not None and t.shape is not None]
         ranks = {len(t.dims) for t in ranked}
         if len(ranked) < len(types) or ranks not in ({3}, {4}):

@@ -133,8 +133,8 @@ class _Region:
         before: list[Node] = []
         if inner != tuple(range(len(order))):
             name = self.flow.fresh(f"{node.output}.turned")
-            turn = Transpose(perm=inner)
-            before = [replace(node, op=turn, inputs=(source,), outputs=(name,))]
+            transpose = Transpose(perm=inner)
+            before = [replace(node, op=transpose, inputs=(source,), outputs=(name,))]
             source = name
             self.added += 1
         ranks = {axis: rank for rank, axis in enumerate(sorted(lead))}

@@ -28,11 +28,11 @@ class Operands:
         #: position of the scores. The query can be multiplied instead.
         self.factors: list[tuple[Node, int]] = []
         #: Transposes of the key that are inserted.
-        self.turned: list[Node] = []
+        self.key_transposes: list[Node] = []
         #: Scaled values, replaced by their operand since the factor is part of the
         #: scale.
         self.aliases: dict[str, str] = {}
-        self.turned_type: Type | None = None
+        self.key_type: Type | None = None
 
     def bind(self, product: Node) -> bool:
         """Return whether ``product`` multiplies a query and a transposed key."""
@@ -41,8 +41,8 @@ class Operands:
         self.query = self.unscaled(query, product, []) or ""
         path: list[Node] = []
         key = self.unscaled(key, product, path)
-        self.turned_type = self.flow.graph.type(key)
-        back = self.turned_back(key, path)
+        self.key_type = self.flow.graph.type(key)
+        back = self.with_swapped_axes(key, path)
         self.key = self.unscaled(back, product, path) or ""
         return bool(self.query and self.key)
 
@@ -62,7 +62,7 @@ class Operands:
                 return scores
         return None
 
-    def multiplied(self) -> list[Node]:
+    def apply_factors(self) -> list[Node]:
         """Return nodes that apply :attr:`factors` to the query; updates ``query``."""
         nodes = []
         for node, position in reversed(self.factors):
@@ -108,7 +108,7 @@ class Operands:
             self.scale *= factor
             self.aliases[scaled.output] = source
 
-    def turned_back(self, name: str | None, path: list[Node]) -> str | None:
+    def with_swapped_axes(self, name: str | None, path: list[Node]) -> str | None:
         """Return the operand whose last two axes are swapped in ``name``."""
         rank = len(self.flow.extents(name))
         if rank not in (3, 4) or name is None:
@@ -123,7 +123,7 @@ class Operands:
             return source
         output = self.flow.fresh(f"{name}.mT")
         new = replace(near, op=Transpose(perm=perm), inputs=(source,))
-        self.turned.append(replace(new, outputs=(output,)))
+        self.key_transposes.append(replace(new, outputs=(output,)))
         return output
 
     def fit(self, scores: tuple[Dim, ...]) -> bool:

@@ -40,12 +40,14 @@ def _unrepeated(flow: Dataflow, name: str | None) -> str | None:
     """
     merged = flow.made_by(name, "Reshape")
     expanded = flow.made_by(merged.inputs[0], "Expand", "Tile") if merged else None
-    apart = (
+    unflattened = (
         flow.made_by(expanded.inputs[0], "Unsqueeze", "Reshape") if expanded else None
     )
-    if merged is None or expanded is None or apart is None:
+    if merged is None or expanded is None or unflattened is None:
         return None
-    source, repeated = flow.extents(apart.inputs[0]), flow.extents(expanded.output)
+    source, repeated = flow.extents(unflattened.inputs[0]), flow.extents(
+        expanded.output
+    )
     if len(source) != 4 or len(repeated) != 5:
         return None
     batch, groups, length, size = source
@@ -54,8 +56,8 @@ def _unrepeated(flow: Dataflow, name: str | None) -> str | None:
         return None
     whole = (batch, groups * count, length, size)
     fits = (
-        flow.extents(apart.output) == (batch, groups, 1, length, size)
+        flow.extents(unflattened.output) == (batch, groups, 1, length, size)
         and repeated == (batch, groups, count, length, size)
         and flow.extents(merged.output) == whole
     )
-    return apart.inputs[0] if fits else None
+    return unflattened.inputs[0] if fits else None

@@ -64,14 +64,14 @@ class _Rewriter:
         products = [self.flow.made_by(name, "Mul") for name in node.inputs]
         if any(product is None for product in products):
             return None
-        for plain, turned in (products, products[::-1]):
-            if plain is None or turned is None or plain is turned:
+        for plain, rotated in (products, products[::-1]):
+            if plain is None or rotated is None or plain is rotated:
                 continue
             for x, cos in (plain.inputs, plain.inputs[::-1]):
-                for half, sin in (turned.inputs, turned.inputs[::-1]):
+                for half, sin in (rotated.inputs, rotated.inputs[::-1]):
                     inner = self.rotation(x, half)
                     if inner is not None:
-                        inner = [*inner, plain, turned]
+                        inner = [*inner, plain, rotated]
                         return self.build_embedding(node, inner, x, cos, sin)
         return None
 

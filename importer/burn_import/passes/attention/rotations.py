@@ -184,8 +184,8 @@ def _embed(flow: Dataflow, rotation: _Rotation, last: Node, paired: bool) -> lis
         candidates = [_table(flow, n, axis) for n in (rotation.cos, rotation.sin)]
         tables = [table for table in candidates if table is not None]
         angles = (shape[3 - axis], shape[3] // 2)
-        wanted = ((1, *angles), (shape[0], *angles))
-        if len(tables) == 2 and all(table.extents in wanted for table in tables):
+        shapes = ((1, *angles), (shape[0], *angles))
+        if len(tables) == 2 and all(table.extents in shapes for table in tables):
             return _nodes(flow, rotation, last, tables, _Axes(axis, paired))
     return [last]
 

@@ -15,7 +15,7 @@ from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph, Node
 
 
-def merge(graph: Graph) -> Graph:
+def cse(graph: Graph) -> Graph:
     """Return ``graph`` with one node for equal operators, attributes and operands.
 
     Random operators, layers, nodes with bodies, and nodes that produce graph outputs

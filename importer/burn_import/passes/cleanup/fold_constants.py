@@ -207,9 +207,9 @@ class _Folding:
             return None
         operand_arrays = [a for a in arrays if a is not None]
         size = sum(allocated_bytes(result, operand_arrays) for result in results)
-        if size > min(VALUE_BYTES, self.budget.left):
+        if size > min(VALUE_BYTES, self.budget.free_bytes):
             return None
-        self.budget.left -= size
+        self.budget.free_bytes -= size
         return results
 
     def same_view(self, operands: list[str | None], results: list[Array]) -> str | None:

@@ -43,7 +43,7 @@ class Budget:
         stored = [_memory_size(a) for n, a in constants.items() if n not in computed]
         elements, size = (sum(each) for each in zip((0, 0), *stored, strict=True))
         self.work = WORK + WORK_PER_ELEMENT * elements
-        self.left = min(TOTAL_BYTES, BYTES + BYTES_PER_BYTE * size)
+        self.free_bytes = min(TOTAL_BYTES, BYTES + BYTES_PER_BYTE * size)
 
     def admits(self, node: Node, arrays: list[Array | None], types: list[Type]) -> bool:
         """Return whether computing ``node`` fits the budget, and reduce it if so.
@@ -55,9 +55,11 @@ class Budget:
         if None in sizes or not _are_strings_short(arrays, sizes):
             return False
         counts = [size for size in sizes if size is not None]
-        held = sum(n * t.dtype.itemsize for n, t in zip(counts, types, strict=True))
+        result_bytes = sum(
+            n * t.dtype.itemsize for n, t in zip(counts, types, strict=True)
+        )
         units = work(node, arrays, sum(counts))
-        if held > min(VALUE_BYTES, self.left) or units > self.work:
+        if result_bytes > min(VALUE_BYTES, self.free_bytes) or units > self.work:
             return False
         self.work -= units
         return True

@@ -15,7 +15,7 @@ from burn_ir.ops.shape import Shape, Squeeze, Unsqueeze
 from burn_ir.ops.support import known_ints
 
 
-def lookups(graph: Graph) -> Graph:
+def identity_lookups(graph: Graph) -> Graph:
     """Return ``graph`` with ``Unsqueeze`` for gathers of a matrix at ramp indices.
 
     PyTorch's exporters write ``mask[:, None, None, :]`` with ``arange`` indices: one of

@@ -24,7 +24,9 @@ def selections(graph: Graph) -> Graph:
     """Return ``graph`` with ``Where(c, a, b)`` for ``a * c + b * (not c)``.
 
     tf2onnx writes TensorFlow's selections so, with casts of the condition. Operands
-    that may be infinite are left alone, since their product with 0 is NaN.
+    that may be infinite are left alone, since their product with 0 is NaN. A NaN in the
+    operand that is not selected was NaN in the file's sum; it is not in TensorFlow's
+    selection, nor in ``Where``.
     """
     if not {"Not", "Mul", "Add"} <= graph.operators:
         return graph

@@ -18,8 +18,8 @@ EXPLICIT = ("NOTSET", "VALID")
 def conv_padding(graph: Graph) -> Graph:
     """Return ``graph`` with ``Pad`` and ``Conv`` as one convolution.
 
-    The padding must be zeros on spatial axes only, and the padded value must have no
-    other readers. Exporters write such a ``Pad`` for asymmetric padding.
+    The padding must be zeros on spatial axes only, and all readers of the padded value
+    must be convolutions. Exporters write such a ``Pad`` for asymmetric padding.
     """
     if not any(isinstance(node.op, Pad) for node in graph.nodes):
         return graph
@@ -28,13 +28,22 @@ def conv_padding(graph: Graph) -> Graph:
     for node in graph.nodes:
         pad = flow.made_by(node.inputs[0], "Pad") if _is_plain(node) else None
         pads = None if pad is None else _pads(pad, flow)
-        if pad is not None and pads is not None and flow.are_inside((pad,), node):
+        if pad is not None and pads is not None and _is_read_by_convolutions(pad, flow):
             absorbed.add(id(pad))
             node = _with_pads(node, pad, pads)
         nodes.append(node)
     if not absorbed:
         return graph
     return with_nodes(graph, [node for node in nodes if id(node) not in absorbed])
+
+
+def _is_read_by_convolutions(pad: Node, flow: Dataflow) -> bool:
+    """Return whether only convolutions read the padded value, as their image."""
+    name = pad.output
+    return name not in flow.outputs and all(
+        flow.is_idle(reader) or _is_plain(reader) and name not in reader.inputs[1:]
+        for reader in flow.users[name]
+    )
 
 
 def _is_plain(node: Node) -> bool:

@@ -14,7 +14,7 @@ from burn_ir.ops.microsoft.fused import FusedMatMul
 from burn_ir.ops.shape import Transpose
 
 
-def products(graph: Graph) -> Graph:
+def expand_fused_matmul(graph: Graph) -> Graph:
     """Return ``graph`` with ``MatMul`` for ``FusedMatMul``, for later passes.
 
     Nodes that transpose batch axes or have operands of unknown rank stay.
@@ -32,12 +32,12 @@ def _expand(flow: Dataflow, node: Node) -> list[Node]:
     if not isinstance(op, FusedMatMul) or op.transBatchA or op.transBatchB:
         return [node]
     types = [flow.graph.type(name) for name in node.inputs]
-    turned = (op.transA, op.transB)
+    transposed = (op.transA, op.transB)
     if any(t is None or t.shape is None or len(t.shape) < 2 for t in types):
         return [node]
     nodes, operands = [], list(node.inputs)
-    for position, turns in enumerate(turned):
-        if turns:
+    for position, is_transposed in enumerate(transposed):
+        if is_transposed:
             rank = len(flow.extents(operands[position]))
             perm = (*range(rank - 2), rank - 1, rank - 2)
             output = flow.fresh(f"{node.output}.{'xy'[position]}")

@@ -21,7 +21,7 @@ _OPERATORS = (SkipLayerNormalization, SkipSimplifiedLayerNormalization)
 _SUM = 3
 
 
-def skip_norms(graph: Graph) -> Graph:
+def expand_skip_norms(graph: Graph) -> Graph:
     """Return ``graph`` with ``Add`` and a norm for onnxruntime's fused operators.
 
     The norm is then a layer, and the bias that onnxruntime moved here is that of the

@@ -88,8 +88,8 @@ class _Rewriter:
             return node
         if self.is_kept(node.inputs[1]):
             return self.with_conv1d(node, [node.inputs[0], node.inputs[1]])
-        turned = self.derive(node.inputs[1], 1.0, transpose=True)
-        return replace(node, op=Linear(), inputs=(node.inputs[0], turned))
+        transposed = self.derive(node.inputs[1], 1.0, transpose=True)
+        return replace(node, op=Linear(), inputs=(node.inputs[0], transposed))
 
     def gemm(self, node: Node) -> Node:
         attrs = node.op.attrs()
@@ -132,8 +132,8 @@ class _Rewriter:
 
     def transpose_operand(self, node: Node) -> str:
         """Insert a transpose of the first operand; return its result."""
-        taken = (self.graph.types, self.graph.constants)
-        name = free_name(f"{node.output}.turned", *taken)
+        names = (self.graph.types, self.graph.constants)
+        name = free_name(f"{node.output}.turned", *names)
         op = Transpose(perm=(1, 0))
         self.nodes.append(replace(node, op=op, inputs=node.inputs[:1], outputs=(name,)))
         return name
@@ -210,8 +210,8 @@ class _Rewriter:
 
     def reshaped(self, layer: Node, reshape: Node) -> Node:
         """Append ``layer``; return ``reshape`` of it with the result of ``layer``."""
-        taken = (self.graph.types, self.graph.constants)
-        rows = free_name(f"{layer.output}.rows", *taken)
+        names = (self.graph.types, self.graph.constants)
+        rows = free_name(f"{layer.output}.rows", *names)
         self.nodes.append(replace(layer, outputs=(rows,)))
         inputs = (rows, *reshape.inputs[1:])
         return replace(reshape, inputs=inputs, outputs=layer.outputs)

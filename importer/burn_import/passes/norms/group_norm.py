@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from burn.dtypes import is_float
 from burn_import.rewriting.arrays import core, derive
@@ -11,7 +10,7 @@ from burn_import.rewriting.pattern import (
     Build,
     Call,
     Match,
-    Pattern,
+    OnOperand,
     Replacement,
     Rule,
     Search,
@@ -25,20 +24,12 @@ from burn_ir.ops.norm import GroupNormalization, InstanceNormalization
 
 
 @dataclass(frozen=True, eq=False)
-class Standard(Pattern):
+class Standard(OnOperand):
     """A value normalized per channel (axis 1) over all spatial axes."""
 
-    operand: Pattern
-
-    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
-        node = search.producers.get(name)
-        if node is None or node.inputs[0] is None:
-            return
+    def bind(self, node: Node, search: Search, match: Match) -> Match | None:
         epsilon = _epsilon(node, search)
-        new = None if epsilon is None else match.with_number("epsilon", epsilon)
-        if new is not None:
-            new = replace(new, nodes=(*new.nodes, node))
-            yield from self.operand.match(node.inputs[0], search, new)
+        return None if epsilon is None else match.with_number("epsilon", epsilon)
 
 
 def _epsilon(node: Node, search: Search) -> float | None:
@@ -60,20 +51,15 @@ def _epsilon(node: Node, search: Search) -> float | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Reshaped(Pattern):
+class Reshaped(OnOperand):
     """A reshape of ``operand``, bound to ``label``."""
 
-    operand: Pattern
     label: str
 
-    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
-        node = search.node(name)
-        if node is None or node.op.onnx != "Reshape" or node.inputs[0] is None:
-            return
-        new = match.with_value(self.label, name)
-        if new is not None:
-            new = replace(new, nodes=(*new.nodes, node))
-            yield from self.operand.match(node.inputs[0], search, new)
+    def bind(self, node: Node, search: Search, match: Match) -> Match | None:
+        if node.op.domain or node.op.onnx != "Reshape":
+            return None
+        return match.with_value(self.label, node.output)
 
 
 #: Operators that normalize channels.

@@ -53,7 +53,7 @@ _WEIGHTED = either(
     weighted_norm(_CENTERED),
     product(Cast(normalized(_WIDE), back=True), WEIGHT),
     # The norm without a weight was fused in an earlier round.
-    product(Normalized(LayerNorm, X), WEIGHT),
+    product(Normalized(X, LayerNorm), WEIGHT),
 )
 _PLAIN = either(normalized(_CENTERED), Cast(normalized(_WIDE), back=True))
 RULES: tuple[Rule, ...] = (

@@ -12,6 +12,7 @@ from burn_import.rewriting.pattern import (
     Call,
     Match,
     Number,
+    OnOperand,
     Pattern,
     Replacement,
     Scalar,
@@ -30,20 +31,12 @@ WEIGHT = Stored("weight")
 
 
 @dataclass(frozen=True, eq=False)
-class Mean(Pattern):
+class Mean(OnOperand):
     """The mean over the last axes with ``keepdims``; binds the first axis, negative."""
 
-    operand: Pattern
-
-    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
-        node = search.node(name)
-        if node is None or node.inputs[0] is None:
-            return
-        axis = _first_axis(node, search)
-        new = None if axis is None else match.with_number("axis", axis)
-        if new is not None:
-            new = replace(new, nodes=(*new.nodes, node))
-            yield from self.operand.match(node.inputs[0], search, new)
+    def bind(self, node: Node, search: Search, match: Match) -> Match | None:
+        axis = None if node.op.domain else _first_axis(node, search)
+        return None if axis is None else match.with_number("axis", axis)
 
 
 def _first_axis(node: Node, search: Search) -> int | None:
@@ -64,21 +57,16 @@ def _first_axis(node: Node, search: Search) -> int | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Normalized(Pattern):
+class Normalized(OnOperand):
     """The result of a norm without weight that was fused before."""
 
     kind: type[LayerNorm] | type[RMSNorm]
-    operand: Pattern
 
-    def match(self, name: str, search: Search, match: Match) -> Iterator[Match]:
-        node = search.producers.get(name)
-        if node is None or not isinstance(node.op, self.kind) or not node.inputs[0]:
-            return
+    def bind(self, node: Node, search: Search, match: Match) -> Match | None:
+        if not isinstance(node.op, self.kind):
+            return None
         new = match.with_number("axis", node.op.axis)
-        new = new and new.with_number("epsilon", node.op.epsilon)
-        if new is not None:
-            new = replace(new, nodes=(*new.nodes, node))
-            yield from self.operand.match(node.inputs[0], search, new)
+        return new and new.with_number("epsilon", node.op.epsilon)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,8 +86,8 @@ class Cast(Pattern):
         new = replace(match, nodes=(*match.nodes, node))
         for inner in self.operand.match(node.inputs[0], search, new):
             x = search.graph.type(inner.values["x"])
-            wanted = dtype if self.back else x and x.dtype
-            if x is not None and x.dtype == wanted and x.dtype in HALVES:
+            expected = dtype if self.back else x and x.dtype
+            if x is not None and x.dtype == expected and x.dtype in HALVES:
                 yield inner
 
 

@@ -24,7 +24,7 @@ def _cast_back(unit: Pattern) -> Pattern:
     return Cast(unit, back=True)
 
 
-_FUSED, _WIDE_FUSED = Normalized(RMSNorm, X), Normalized(RMSNorm, Cast(X))
+_FUSED, _WIDE_FUSED = Normalized(X, RMSNorm), Normalized(Cast(X), RMSNorm)
 _WEIGHTED = either(
     weighted_norm(X),
     product(_cast_back(normalized(Cast(X))), WEIGHT),

@@ -209,8 +209,8 @@ class CellWeights:
             return name
         array = self.flow.graph.constants[name]
         pieces = np.split(array, len(gates))
-        turned = np.concatenate([pieces[gate] for gate in gates])
-        return derive(self.flow.graph, name, turned, ".gates")
+        reordered = np.concatenate([pieces[gate] for gate in gates])
+        return derive(self.flow.graph, name, reordered, ".gates")
 
     def zeros(self, weight: str) -> str:
         """Return the name of a bias of zeros for ``weight``."""

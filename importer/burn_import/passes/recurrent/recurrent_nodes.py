@@ -154,10 +154,12 @@ def joined_outputs(flow: Dataflow, single: Single) -> list[Joined]:
         perm = permutation(node)
         if perm not in ((0, 2, 1, 3), (2, 0, 1, 3)):
             continue
-        turned = perm != (0, 2, 1, 3)
+        is_batch_first = perm != (0, 2, 1, 3)
         for reader in flow.users.get(node.output, []):
-            if reader.inputs[0] == node.output and _joins(flow, reader, single, turned):
-                values.append(Joined(reader.output, turned, reader))
+            if reader.inputs[0] == node.output and _joins(
+                flow, reader, single, is_batch_first
+            ):
+                values.append(Joined(reader.output, is_batch_first, reader))
     return values
 
 
@@ -170,7 +172,11 @@ def _drops_direction(flow: Dataflow, node: Node, single: Single) -> bool:
 
 
 def _joins(
-    flow: Dataflow, node: Node, single: Single, turned: bool, are_split: bool = False
+    flow: Dataflow,
+    node: Node,
+    single: Single,
+    is_batch_first: bool,
+    are_split: bool = False,
 ) -> bool:
     """Return whether a reshape joins the last two axes (or ``are_split`` axes)."""
     if node.op.onnx != "Reshape" or node.op.domain:
@@ -178,7 +184,7 @@ def _joins(
     width = single.ways * single.hidden
     x = flow.extents(single.node.inputs[0])
     if len(x) == 3:
-        lead = (x[1], x[0]) if turned else (x[0], x[1])
+        lead = (x[1], x[0]) if is_batch_first else (x[0], x[1])
         if flow.extents(node.output) == (*lead, width):
             return True
     shape = known_ints(flow.graph.type(node.inputs[1]))

@@ -149,10 +149,10 @@ class _Replacement:
         if perm == TURN:
             return node.inputs[0]
         name = self.flow.fresh(f"{x}.turned")
-        turned = (perm[1], perm[0], perm[2])
+        order = (perm[1], perm[0], perm[2])
         source = node.inputs[0]
         assert source is not None
-        self.before.append(_node("Transpose", source, output=name, perm=turned))
+        self.before.append(_node("Transpose", source, output=name, perm=order))
         return name
 
     def batch_first_output(self, ends: list[Node], last: Single) -> str:

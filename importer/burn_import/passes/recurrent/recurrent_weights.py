@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from burn.dtypes import float32
+from burn_import.provenance.weight_owners import is_dotted
 from burn_import.rewriting.arrays import are_identical, derive, digest
 from burn_ir.graph import Graph
 from burn_ir.names import free_name
@@ -18,7 +19,6 @@ from burn_ir.types import Array
 GATES = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
 #: The name of the first parameter of a layer or a cell in a file.
 _PARAMETER = re.compile(r"^(.+)\.weight_ih(?:_l([0-9]{1,3}))?$")
-_DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _leaves(count: int, biased: bool, number: int) -> list[str]:
 
 def owner(names: list[str]) -> str:
     """Return the module prefix that all dotted names share, "" if there is none."""
-    if not all(_DOTTED.match(name) for name in names):
+    if not all(map(is_dotted, names)):
         return ""
     stems = {name.rpartition(".")[0] for name in names}
     return stems.pop() if len(stems) == 1 else ""

@@ -124,8 +124,8 @@ def ramp_of_array(array: Array) -> Ramp | None:
     for axis, extent in enumerate(array.shape):
         second = (*first[:axis], 1, *first[axis + 1 :])
         steps.append(0 if extent == 1 else int(array[second]) - int(array[first]))
-    grown = [np.arange(n) * d for n, d in zip(array.shape, steps, strict=True)]
-    total = sum(np.ix_(*grown), start=np.array(int(array[first])))
+    terms = [np.arange(n) * d for n, d in zip(array.shape, steps, strict=True)]
+    total = sum(np.ix_(*terms), start=np.array(int(array[first])))
     return Ramp(tuple(steps), int(array[first])) if (array == total).all() else None
 
 

@@ -19,7 +19,7 @@ RESHAPES = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
 MOVES = RESHAPES | {"Transpose"}
 
 
-def movements(graph: Graph) -> Graph:
+def compose_movements(graph: Graph) -> Graph:
     """Return ``graph`` with one node for two consecutive data movements of a kind.
 
     The second node reads the operand of the first; an ``Identity`` replaces pairs that

@@ -78,8 +78,8 @@ def _source(
         return name, None
     perm = _perm(flow, transpose)
     rank = len(perm)
-    turned = perm == (*range(rank - 2), rank - 1, rank - 2)
-    return (name, None) if turned else (transpose.inputs[0], perm)
+    swaps_last_axes = perm == (*range(rank - 2), rank - 1, rank - 2)
+    return (name, None) if swaps_last_axes else (transpose.inputs[0], perm)
 
 
 def _perm(flow: Dataflow, node: Node) -> Perm:

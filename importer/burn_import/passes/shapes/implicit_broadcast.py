@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from burn.dtypes import is_float
 from burn_import.rewriting.arrays import literal
 from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import with_nodes
@@ -41,13 +42,15 @@ ELEMENTWISE = frozenset(
 )
 
 
-def expansions(graph: Graph) -> Graph:
+def implicit_broadcast(graph: Graph) -> Graph:
     """Return ``graph`` without ``Expand`` of operands that are broadcast anyway.
 
     An ``Expand`` is redundant if each of its extents is also that of another operand. A
     filled tensor becomes a scalar by the same rule. For matrix products the rule
     applies to the axes before the matrices. Rows that are looked up (``Gather``) at
-    expanded or repeated indices are looked up once.
+    expanded or repeated indices are looked up once. A weight that a module expands for
+    several readers stays expanded where another module reads it, which would otherwise
+    hold a copy.
     """
     if graph.operators.isdisjoint(("Expand", "Tile", "ConstantOfShape")):
         return graph
@@ -92,11 +95,21 @@ def _without_expansions(node: Node, flow: Dataflow) -> Node:
         own: tuple[Dim, ...] | None = ()
         if wide.op.onnx == "Expand":
             t = flow.graph.type(wide.inputs[0])
-            own = None if t is None else t.shape
+            own = (
+                None if t is None or _is_weight_of_other(wide, node, flow) else t.shape
+            )
         if own is not None and is_covered(flow.extents(name), [own, *other_shapes]):
             inputs[position] = _before_expand(wide, flow)
     same = tuple(inputs) == node.inputs
     return node if same else replace(node, inputs=tuple(inputs))
+
+
+def _is_weight_of_other(wide: Node, node: Node, flow: Dataflow) -> bool:
+    """Return whether ``wide`` is another module's weight with several readers."""
+    array = flow.stored(wide.inputs[0])
+    if array is None or array.size < 2 or not is_float(array.dtype):
+        return False
+    return wide.scope != node.scope and len(flow.users[wide.output]) > 1
 
 
 def _with_rows_once(node: Node, flow: Dataflow) -> list[Node]:

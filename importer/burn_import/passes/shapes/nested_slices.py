@@ -59,14 +59,14 @@ def _bounds(node: Node, flow: Dataflow) -> Bounds | None:
     if flow.made_by(node.outputs[0], "Slice") is None:
         return None
     t = flow.graph.type(node.inputs[0])
-    given = [known_ints(flow.graph.type(name)) for name in node.inputs[1:]]
-    if t is None or t.shape is None or None in given[:2]:
+    bounds = [known_ints(flow.graph.type(name)) for name in node.inputs[1:]]
+    if t is None or t.shape is None or None in bounds[:2]:
         return None
-    starts, ends = (row or () for row in given[:2])
+    starts, ends = (row or () for row in bounds[:2])
     if any(
-        name and row is None for name, row in zip(node.inputs[1:], given, strict=True)
+        name and row is None for name, row in zip(node.inputs[1:], bounds, strict=True)
     ):
         return None
-    axes, steps = (*given[2:], None, None)[:2]
+    axes, steps = (*bounds[2:], None, None)[:2]
     axes = tuple(range(len(starts))) if axes is None else t.axes(axes)
     return starts, ends, tuple(axes), steps or (1,) * len(starts)

@@ -68,10 +68,10 @@ def _target(
 ) -> str | None:
     """Return the shape of ``name`` with one axis split, as a constant."""
     shape = flow.extents(name)
-    wanted = [*shape[:axis], *halves, *shape[axis + 1 :]]
+    target = [*shape[:axis], *halves, *shape[axis + 1 :]]
     # A 0 copies the extent of the same axis, so it must be before the split.
     zeros = [
-        0 if n < axis and not isinstance(d, int) else d for n, d in enumerate(wanted)
+        0 if n < axis and not isinstance(d, int) else d for n, d in enumerate(target)
     ]
     numbers = [d if isinstance(d, int) else -1 for d in zeros]
     return integers(flow.graph, numbers) if numbers.count(-1) < 2 else None

@@ -12,7 +12,7 @@ from burn_ir.ops.support import known_ints
 from burn_ir.types import Type
 
 
-def turns(graph: Graph) -> Graph:
+def squeeze_transpose(graph: Graph) -> Graph:
     """Return ``graph`` with ``Transpose`` for ``Squeeze(Transpose(Unsqueeze(x)))``.
 
     The removed axes must be the inserted ones, and the values in between must have no

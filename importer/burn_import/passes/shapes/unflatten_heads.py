@@ -21,7 +21,7 @@ ELEMENTWISE = ("Add", "Sub", "Mul", "Div", "Neg", "Cast", "Where", "Tanh", "Iden
 INNER = ("MatMul", "Softmax", "Transpose", *ELEMENTWISE)
 
 
-def stacks(graph: Graph) -> Graph:
+def unflatten_heads(graph: Graph) -> Graph:
     """Return ``graph`` with ``[b, h, m, n]`` where products are of ``[b * h, m, n]``.
 
     PyTorch's ``bmm`` has samples and heads in one axis, between two reshapes. Both are

@@ -34,12 +34,12 @@ def check_inputs(**types: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
         @wraps(function)
         def call(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-            given = {**dict(zip(names, args, strict=False)), **kwargs}
+            arguments = {**dict(zip(names, args, strict=False)), **kwargs}
             extents: dict[str, int] = {}
             problems = [
                 f"{type(self).__name__}: input {name!r}: expected {types[name]}, "
                 f"got {_describe(name, value)}"
-                for name, value in given.items()
+                for name, value in arguments.items()
                 if name in types and not (value is None and name in optional)
                 if not _accepts(types[name], value, extents)
             ]

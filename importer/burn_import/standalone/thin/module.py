@@ -85,12 +85,12 @@ class Module:
         boxes: dict[str, Box] = dict(self.boxes())  # type: ignore[attr-defined]
         arrays = {key: np.asarray(value) for key, value in state.items()}
         kinds = {key: _kind(array) for key, array in arrays.items()}
-        given = {boxes[key] for key in arrays if key in boxes}
+        loaded = {boxes[key] for key in arrays if key in boxes}
         problems = [
             *(
                 f"missing {key}: {_kind(b)}"
                 for key, b in boxes.items()
-                if b not in given
+                if b not in loaded
             ),
             *(f"unexpected {key}" for key in arrays if key not in boxes),
             *(

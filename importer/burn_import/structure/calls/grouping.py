@@ -111,8 +111,10 @@ class Invocations:
         nodes that no call contains: what they compute from extents is known.
         """
         needed = [node for node in group.nodes if not self._is_known(node)]
-        given = [Group(None, [n]) for n in group.nodes if self._is_known(n)]
-        for nodes, apart in ((group.nodes, []), (needed, given))[: 1 + bool(given)]:
+        constant = [Group(None, [n]) for n in group.nodes if self._is_known(n)]
+        for nodes, apart in ((group.nodes, []), (needed, constant))[
+            : 1 + bool(constant)
+        ]:
             for calls in self._divisions(nodes):
                 if self._are_equal(calls):
                     yield [Group(group.key, call) for call in calls], apart

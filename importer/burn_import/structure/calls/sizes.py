@@ -80,7 +80,7 @@ class _Sizes:
 
     def __init__(self, graph: Graph) -> None:
         shapes = (value.shape or () for value in graph.types.values())
-        self.taken = {
+        self.names = {
             name for shape in shapes for dim in shape for name in symbols(dim)
         }
         self.values: dict[str, tuple[Dim, ...]] = {}
@@ -109,8 +109,8 @@ class _Sizes:
         key = (axis - rank, dims)
         if key not in self.symbols:
             names = AXES.get(rank, ())
-            name = free_name(names[axis] if axis < len(names) else "size", self.taken)
-            self.taken.add(name)
+            name = free_name(names[axis] if axis < len(names) else "size", self.names)
+            self.names.add(name)
             self.values[name] = dims
             self.symbols[key] = symbol(name)
         return self.symbols[key]
@@ -121,8 +121,8 @@ def _fits(actual: Type, common: Type, values: Mapping[str, Dim]) -> bool:
     if actual.shape is None or common.shape is None:
         return actual.shape == common.shape
     names = {name for dim in common.shape for name in symbols(dim)}
-    given = {name: values.get(name, symbol(name)) for name in names}
-    return actual.shape == tuple(bind(dim, given) for dim in common.shape)
+    sizes = {name: values.get(name, symbol(name)) for name in names}
+    return actual.shape == tuple(bind(dim, sizes) for dim in common.shape)
 
 
 def with_targets(graph: Graph, targets: Mapping[int, list[int]]) -> Graph:

@@ -26,12 +26,12 @@ Opened = Mapping[str, Mapping[int, str]]
 
 
 def split_opened(
-    types: Mapping[str, Type], wanted: Mapping[str, Extents]
+    types: Mapping[str, Type], shapes: Mapping[str, Extents]
 ) -> tuple[dict[str, Extents], dict[str, dict[int, str]]]:
-    """Return ``wanted`` without names for fixed extents, and these names by axis."""
+    """Return ``shapes`` without names for fixed extents, and these names by axis."""
     rest: dict[str, Extents] = {}
     opened: dict[str, dict[int, str]] = {}
-    for name, extents in wanted.items():
+    for name, extents in shapes.items():
         shape = types[name].shape if name in types else None
         if shape is None or len(shape) != len(extents):
             rest[name] = extents

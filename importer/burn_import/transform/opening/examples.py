@@ -105,7 +105,7 @@ def _random_inputs(graph: Graph, axes: Opened) -> dict[str, Array]:
     """Return inputs for ``CALLS`` examples: normal floats, and integers 0 or 1."""
     random = np.random.default_rng(0)
     arrays = {}
-    for name in graph.given:
+    for name in graph.arguments:
         value_type = graph.types[name]
         shape = [_size(dim) for dim in value_type.shape or ()]
         for axis in axes.get(name, {}):

@@ -120,8 +120,8 @@ class BatchGraph:
             source, dims = expansion.inputs[0], self.types[name].dims
             assert source is not None
             before = self.type(source)
-            wanted = (*dims[:axis], 1, *dims[axis + 1 :])
-            if before is not None and before.shape == wanted:
+            shape = (*dims[:axis], 1, *dims[axis + 1 :])
+            if before is not None and before.shape == shape:
                 return source
         raise InvalidOperand(
             f"expected {name!r} to repeat one example {self.old} times, got others"

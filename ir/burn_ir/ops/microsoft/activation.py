@@ -20,11 +20,11 @@ def with_bias(x: Type, *terms: Type | None) -> Type:
     Raises:
         InvalidOperand: one does not, or is of another dtype.
     """
-    there = [t for t in terms if t is not None]
-    same_dtype(expect_float(x), *there)
-    shape = broadcast(x, *there)
-    if shape is not None and any(outgrows(x, t) for t in there):
-        shown = " and ".join(t.name for t in there)
+    present = [t for t in terms if t is not None]
+    same_dtype(expect_float(x), *present)
+    shape = broadcast(x, *present)
+    if shape is not None and any(outgrows(x, t) for t in present):
+        shown = " and ".join(t.name for t in present)
         raise InvalidOperand(f"expected terms that fit {x.name}, got {shown}")
     return x.forget()
 

@@ -9,17 +9,11 @@ from burn.dtypes import is_integer
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.attention import (
-    check_extent,
-    check_rotation,
-    extent_of,
-    given,
-    heads_apart,
-)
+from burn_ir.ops.attention import check_extent, check_rotation, extent_of, heads_apart
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.microsoft.activation import DOMAIN
-from burn_ir.ops.options import non_default
+from burn_ir.ops.options import non_default, non_default_operands
 from burn_ir.ops.support import differ, shape_of
 
 FILTER = -10000.0
@@ -151,7 +145,9 @@ class Attention(Op, onnx="Attention", domain=DOMAIN, versions=(1,)):
         options = non_default(
             scale=(self.scale, 0.0), causal=(bool(self.unidirectional), False)
         )
-        out = ops.attention(query, key, value, *given(added, offset), **options)
+        out = ops.attention(
+            query, key, value, *non_default_operands(added, offset), **options
+        )
         out = ops.merge_heads(out)
         return out if self.results == 1 else (out, ops.stack([key, value]))
 
@@ -224,7 +220,7 @@ class MultiHeadAttention(Op, onnx="MultiHeadAttention", domain=DOMAIN, versions=
         options = non_default(
             scale=(self.scale, 0.0), causal=(bool(self.unidirectional), False)
         )
-        extra = given(added, offset)
+        extra = non_default_operands(added, offset)
         out = ops.merge_heads(ops.attention(query, key, value, *extra, **options))
         if self.results < 4:
             return (out, key, value)[: self.results]

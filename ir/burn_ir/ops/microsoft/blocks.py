@@ -56,8 +56,8 @@ class MatMulNBits(Op, onnx="MatMulNBits", domain=DOMAIN, versions=(1,)):
         blocks = -(-self.K // self.block_size)
         octets = self.block_size * self.bits // 8
         shape = (self.N, blocks, octets)
-        given = weight.shape or (None,)
-        if all(isinstance(d, int) for d in given) and given != shape:
+        dims = weight.shape or (None,)
+        if all(isinstance(d, int) for d in dims) and dims != shape:
             raise InvalidOperand(f"expected weights {shape}, got {weight.name}")
         if x.shape is None:
             return x.forget()

@@ -48,14 +48,14 @@ def activate(x: Value, name: str | None, parameters: Sequence[float | None]) -> 
     if not name:
         return x
     function, names = ACTIVATIONS[name]
-    given = {
+    options = {
         key: shortest(value)
         for key, value in zip(names, parameters, strict=False)
         if value is not None
     }
     if name == "Clip":
-        return ops.clip(x, *given.values())
-    return function(x, **given)
+        return ops.clip(x, *options.values())
+    return function(x, **options)
 
 
 @operator

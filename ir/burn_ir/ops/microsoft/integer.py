@@ -13,13 +13,8 @@ from burn_ir.ops.conv import extents_like
 from burn_ir.ops.microsoft.attention import FILTER, Attention
 from burn_ir.ops.microsoft.quantize import DOMAIN, expect_octets
 from burn_ir.ops.options import non_default
-from burn_ir.ops.quantize import (
-    QLinearConv,
-    expect_dtype,
-    given,
-    product,
-    shift,
-)
+from burn_ir.ops.quantize import QLinearConv, expect_dtype, product, shift
+from burn_ir.ops.support import present_operands
 from burn_ir.ops.window import Ints
 from burn_ir.types import broadcast
 
@@ -65,7 +60,7 @@ class MatMulIntegerToFloat(
         y_zero_point: Value = None,
         bias: Value = None,
     ) -> Value:
-        zero_points = given(shift(x_zero_point), shift(y_zero_point))
+        zero_points = present_operands(shift(x_zero_point), shift(y_zero_point))
         total = ops.integer_matmul(x, y, *zero_points)
         if x_scale.dtype not in dtypes.HALVES:
             result = total.cast(x_scale.dtype) * (x_scale * y_scale)
@@ -158,7 +153,7 @@ class DynamicQuantizeMatMul(
     ) -> Value:
         scale, zero_point = ops.quantization_range(x)
         octets = ops.quantize(x, scale, zero_point)
-        rest = given(shift(y_zero_point))
+        rest = present_operands(shift(y_zero_point))
         total = ops.integer_matmul(octets, y, zero_point, *rest)
         result = total.cast(x.dtype) * (scale * y_scale)
         return result if bias is None else result + bias
@@ -239,7 +234,7 @@ class QGemm(Op, onnx="QGemm", domain=DOMAIN, versions=(1,)):
         zero_point: Value = None,
     ) -> Value:
         left, right = x.mT if self.transA else x, y.mT if self.transB else y
-        zero_points = given(shift(x_zero_point), shift(y_zero_point))
+        zero_points = present_operands(shift(x_zero_point), shift(y_zero_point))
         total = ops.integer_matmul(left, right, *zero_points)
         total = total if bias is None else total + bias
         factor = x_scale * y_scale
@@ -250,7 +245,9 @@ class QGemm(Op, onnx="QGemm", domain=DOMAIN, versions=(1,)):
         options: dict[str, Any] = {}
         if zero_point is not None:
             options = non_default(dtype=(zero_point.dtype, dtypes.uint8))
-        return ops.quantize(result, scale, *given(shift(zero_point)), **options)
+        return ops.quantize(
+            result, scale, *present_operands(shift(zero_point)), **options
+        )
 
 
 def _onnx_weight_type(x: Type) -> Type:
@@ -286,7 +283,7 @@ class MicrosoftQLinearConv(Op, onnx="QLinearConv", domain=DOMAIN, versions=(1,))
         steps = self._standard().conv().options(shape, kernel)
         steps |= non_default(dtype=(others[6].dtype, dtypes.uint8))
         first = x.permute(0, rank - 1, *range(1, rank - 1))
-        y = ops.quantized_conv(first, *given(*others), **steps)
+        y = ops.quantized_conv(first, *present_operands(*others), **steps)
         return y.permute(0, *range(2, rank), 1)
 
     def _standard(self) -> QLinearConv:

@@ -79,8 +79,8 @@ class Residual:
         self, total: Value, norm: Callable[..., Value], *weights: Value, centered: bool
     ) -> Value:
         """Return the results from the sum."""
-        there = (w for w in weights if w is not None)
-        out = norm(total, *there, **non_default(epsilon=(self.epsilon, 1e-5)))
+        present = (w for w in weights if w is not None)
+        out = norm(total, *present, **non_default(epsilon=(self.epsilon, 1e-5)))
         if self.results == 1:
             return out
         work = total.cast(float32)

@@ -13,15 +13,9 @@ from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.conv import extents_like
 from burn_ir.ops.options import non_default, one
 from burn_ir.ops.pool import AveragePool
-from burn_ir.ops.quantize import (
-    DequantizeLinear,
-    QuantizeLinear,
-    expect_dtype,
-    given,
-    shift,
-)
+from burn_ir.ops.quantize import DequantizeLinear, QuantizeLinear, expect_dtype, shift
 from burn_ir.ops.shape import Concat
-from burn_ir.ops.support import axes_from
+from burn_ir.ops.support import axes_from, present_operands
 from burn_ir.ops.window import Ints
 from burn_ir.types import broadcast
 
@@ -35,10 +29,10 @@ def expect_octets(*operands: Type | None) -> None:
     Raises:
         InvalidOperand: they are not.
     """
-    there = [t for t in operands if t is not None]
-    for operand in there:
+    present = [t for t in operands if t is not None]
+    for operand in present:
         expect_dtype(operand, OCTETS, "8 bits")
-        expect_dtype(operand, (there[0].dtype,), "one dtype")
+        expect_dtype(operand, (present[0].dtype,), "one dtype")
 
 
 def expect_single(*operands: Type | None) -> None:
@@ -57,13 +51,13 @@ def expect_single(*operands: Type | None) -> None:
 
 def real(x: Value, scale: Value, zero_point: Value) -> Value:
     """Return the dequantized values."""
-    return ops.dequantize(x, scale, *given(shift(zero_point)))
+    return ops.dequantize(x, scale, *present_operands(shift(zero_point)))
 
 
 def quantized(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
     """Return ``y`` quantized to the dtype of ``like``."""
     options = non_default(dtype=(like.dtype, dtypes.uint8))
-    return ops.quantize(y, scale, *given(shift(zero_point)), **options)
+    return ops.quantize(y, scale, *present_operands(shift(zero_point)), **options)
 
 
 def quantized_sum(y: Value, scale: Value, zero_point: Value, like: Value) -> Value:
@@ -264,7 +258,7 @@ class QLinearGlobalAveragePool(
         # Integers are summed and scaled by one factor, as in onnxruntime, so that ties
         # between two results are exact.
         space = self._space(len(x.shape))
-        shifts = given(shift(x_zero_point))
+        shifts = present_operands(shift(x_zero_point))
         numbers = x.cast(dtypes.int32)
         for zero in shifts:
             numbers = numbers - zero.cast(dtypes.int32)

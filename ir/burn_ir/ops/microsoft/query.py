@@ -9,10 +9,10 @@ from burn.dtypes import is_integer
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.attention import check_groups, given
+from burn_ir.ops.attention import check_groups
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.microsoft.activation import DOMAIN
-from burn_ir.ops.options import non_default
+from burn_ir.ops.options import non_default, non_default_operands
 from burn_ir.ops.support import known_ints
 
 
@@ -121,7 +121,7 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
             value = ops.extend_cache(past_value, value, start, total)
         if sink is None and self.smooth_softmax == 1:
             sink = ops.zeros(heads)
-        extra = given(bias, offset, None, sink)
+        extra = non_default_operands(bias, offset, None, sink)
         out = ops.attention(query, key, value, *extra, **self._options())
         out = ops.merge_heads(out)
         return (out, key, value)[: self.results]

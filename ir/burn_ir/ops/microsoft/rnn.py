@@ -7,8 +7,8 @@ from typing import Literal
 from burn import ops
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.microsoft.quantize import DOMAIN, expect_octets
-from burn_ir.ops.quantize import given
 from burn_ir.ops.rnn import Direction, Recurrent
+from burn_ir.ops.support import present_operands
 
 
 @operator
@@ -36,7 +36,7 @@ class DynamicQuantizeLSTM(
     def lower(self, x: Value, w: Value, r: Value, *others: Value) -> tuple[Value, ...]:
         b, lengths, h0, c0, peephole, w_scale, w_shift, r_scale, r_shift = others
         weights = (w, w_scale, w_shift, r, r_scale, r_shift)
-        rest = given(b, h0, c0, lengths, peephole)
+        rest = present_operands(b, h0, c0, lengths, peephole)
         return ops.dynamic_quantized_lstm(x, *weights, *rest, **self.options())
 
 

@@ -123,10 +123,10 @@ class CDist(Op, onnx="CDist", domain=DOMAIN, versions=(1,)):
         return Type(dtype, tuple(rows))
 
     def lower(self, a: Value, b: Value) -> Value:
-        apart = a.unsqueeze(1) - b
+        difference = a.unsqueeze(1) - b
         if self.metric == "euclidean":
-            return ops.reduce_l2(apart, axis=2)
-        return (apart * apart).sum(axis=2)
+            return ops.reduce_l2(difference, axis=2)
+        return (difference * difference).sum(axis=2)
 
 
 @operator

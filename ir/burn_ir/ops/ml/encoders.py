@@ -133,9 +133,9 @@ class LabelEncoder(
         """
         kinds = {"strings": string, "int64s": int64, "floats": float32}
         tables = [
-            np.array(given, dtype)
+            np.array(values, dtype)
             for kind, dtype in kinds.items()
-            if (given := getattr(self, f"{side}_{kind}"))
+            if (values := getattr(self, f"{side}_{kind}"))
         ]
         tensor = getattr(self, f"{side}_tensor")
         tables += [] if tensor is None else [np.asarray(tensor).reshape(-1)]
@@ -144,9 +144,9 @@ class LabelEncoder(
         return tables[0]
 
     def _default(self, dtype: DType) -> int | float | str:
-        given = self.default_tensor
-        if given is not None and given.size:
-            number: int | float | str = given.ravel().tolist()[0]
+        values = self.default_tensor
+        if values is not None and values.size:
+            number: int | float | str = values.ravel().tolist()[0]
             return number
         if dtype == string:
             return self.default_string

@@ -94,7 +94,7 @@ def matrix(draft: Draft, dtype: Any = None) -> str | None:
 
 
 def numbers(
-    given: Sequence[float] | None, tensor: Array | None, name: str, dtype: Any
+    numbers: Sequence[float] | None, tensor: Array | None, name: str, dtype: Any
 ) -> Array | None:
     """Return an attribute that is a list of float32 or a tensor, or None.
 
@@ -102,11 +102,11 @@ def numbers(
         InvalidOperand: both are set.
     """
     if tensor is not None and tensor.size:
-        if given:
+        if numbers:
             raise InvalidOperand(f"expected one of {name} and {name}_as_tensor")
         return np.asarray(tensor).reshape(-1).astype(dtype)
     # The list holds float32, even if it is compared in float64.
-    return np.array(given, np.float32).astype(dtype) if given else None
+    return np.array(numbers, np.float32).astype(dtype) if numbers else None
 
 
 def post_transform_steps(transform: str) -> list[Step]:

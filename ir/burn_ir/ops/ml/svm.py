@@ -99,12 +99,12 @@ def kernel_step(
     draft: Draft, vectors: Array, kernel: str, params: Sequence[float] | None
 ) -> Step:
     """Return the kernel step with stored support vectors."""
-    given = {
+    attrs = {
         name: float(value)
         for name, value in zip(("gamma", "coef0", "degree"), params or (), strict=False)
     }
     name = draft.constant("support_vectors", vectors)
-    return burn_step("SvmKernel", name, kernel=kernel.lower(), **given)
+    return burn_step("SvmKernel", name, kernel=kernel.lower(), **attrs)
 
 
 def weights(draft: Draft, weight: Array, bias: Array) -> Step:
@@ -229,13 +229,13 @@ class SVMClassifier(
             )
         if pairs * total > _LIMIT:
             raise InvalidOperand(f"expected fewer classes, got {classes}")
-        given = flat.reshape(classes - 1, total)
+        coefficients = flat.reshape(classes - 1, total)
         starts = np.concatenate([[0], np.cumsum(counts)])
         weight = np.zeros((pairs, total), np.float32)
         for pair, (i, j) in enumerate(zip(*np.triu_indices(classes, 1), strict=True)):
             for mine, row in ((i, j - 1), (j, i)):
                 part = slice(starts[mine], starts[mine + 1])
-                weight[pair, part] = given[row, part]
+                weight[pair, part] = coefficients[row, part]
         return weight, bias[:pairs]
 
     def _platt(self, draft: Draft, classes: int) -> Step:

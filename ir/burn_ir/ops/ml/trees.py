@@ -354,10 +354,10 @@ class TreeEnsembleClassifier(
 
     def replaced(self, draft: Draft) -> Draft:
         dtype = computed(draft)
-        given = numbers(
+        replacement = numbers(
             self.class_weights, self.class_weights_as_tensor, "class_weights", dtype
         )
-        weights = np.zeros(0, dtype) if given is None else given
+        weights = np.zeros(0, dtype) if replacement is None else replacement
         ids = self.class_ids or ()
         entries = (self.class_treeids or (), self.class_nodeids or (), ids, weights)
         forest = self.nodes(entries, dtype)

@@ -169,15 +169,15 @@ class CaptureMemory:
         self.free_unused()
 
     @contextmanager
-    def recorded(self, given: Iterable[Any] = ()) -> Iterator[None]:
+    def recorded(self, complete: Iterable[Any] = ()) -> Iterator[None]:
         """Mark the work on the stream in this context as captured.
 
-        ``given`` are arrays that are complete before the graph is launched. The work
+        ``complete`` are arrays that are complete before the graph is launched. The work
         has scratch memory of its own, as large as the chosen algorithms need.
         """
         self.is_recorded, self.workspaces = True, Workspaces()
         self._settled = {}
-        self.settle((*self._constants.values(), *given))
+        self.settle((*self._constants.values(), *complete))
         try:
             yield
         finally:

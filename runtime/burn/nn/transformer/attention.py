@@ -85,8 +85,9 @@ class MultiheadAttention(Module):
     [rows, columns] or [batch heads, rows, columns], ``key_padding_mask`` [batch,
     columns]. Where a mask of bool is true, it hides columns; floats are added to the
     scores. With ``is_causal`` no row sees columns behind it, with or without a mask.
-    A row that sees nothing gives 0 before ``out_proj`` if masks are of bool, NaN
-    otherwise. Without ``need_weights`` attention is one kernel where a device has one.
+    A row that sees nothing gives 0 before ``out_proj``; PyTorch's gives NaN with
+    ``need_weights``, and 0 without. Without ``need_weights`` attention is one kernel
+    where a device has one.
 
     With a ``cache`` the keys and values of a call are written behind those of earlier
     calls, and queries attend to all of them. ``key_padding_mask`` is that of the new

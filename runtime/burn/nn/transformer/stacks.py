@@ -118,9 +118,9 @@ class TransformerDecoder(Module):
 
         ``padding`` keeps the ``tgt_key_padding_mask`` of each call.
         """
-        given = (memory, capacity, memory_key_padding_mask)
+        options = (memory, capacity, memory_key_padding_mask)
         return TransformerCache(
-            layer.new_cache(*given, padding=padding) for layer in self.layers
+            layer.new_cache(*options, padding=padding) for layer in self.layers
         )
 
 

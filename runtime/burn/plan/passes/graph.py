@@ -73,8 +73,8 @@ class Graph:
         if isinstance(maker, Read):
             return maker.box.shape, maker.box.dtype
         if maker is None:
-            given = type(value) is Slot and value.place < len(self._inputs)
-            return self._inputs[value.place] if given else _NEITHER
+            is_input = type(value) is Slot and value.place < len(self._inputs)
+            return self._inputs[value.place] if is_input else _NEITHER
         number = maker.outputs.index(value.place)
         return maker.shapes[number], maker.dtypes[number]
 

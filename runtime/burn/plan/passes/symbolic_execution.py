@@ -117,7 +117,7 @@ def _executed(
     fill: int,
 ) -> tuple[Element, tuple[int, ...]] | None:
     """Return the result of a kernel on symbolic arrays with ``fill`` in memory."""
-    given = [
+    operands = [
         (
             symbolic_array(*forms[arg.number], arg, fill)
             if isinstance(arg, Operand)
@@ -127,7 +127,7 @@ def _executed(
     ]
     try:
         with ignoring_errors():
-            result = primitive.kernel(*given, **static)
+            result = primitive.kernel(*operands, **static)
     except (NotElementwiseError, TypeError, ValueError, LookupError, AttributeError):
         return None
     if type(result) is not SymbolicArray or not isinstance(result.expression, Element):

@@ -182,3 +182,15 @@ def test_weights_that_are_not_finite_are_seen_when_they_are_set() -> None:
             actual = compiled(x).numpy()
             expected = ops.relu(ops.conv(x, weight)).numpy()
             np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-4)
+
+
+def test_layers_of_one_input_whose_weights_are_constant_tensors() -> None:
+    weights = [burn.from_numpy(normal(12, 16, seed=seed)) for seed in range(3)]
+    plan = burn.compile(lambda x: [ops.linear(x, weight) for weight in weights])
+    x = burn.from_numpy(normal(4, 16))
+    for _ in range(3):
+        for actual, weight in zip(plan(x), weights, strict=True):
+            assert_close(actual.numpy(), ops.linear(x, weight).numpy())
+    steps = optimized(plan).steps
+    names = [step.primitive.name for step in steps if isinstance(step, Step)]
+    assert names.count("linear") == 1

@@ -24,11 +24,11 @@ def _dtype(dtype: Any) -> str | None:
 
 @form(ops.full)
 def full(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    shape, dtype = r.integers(given["shape"]), given["dtype"]
-    value = r.number_or_tensor(given["value"])
-    default = r.dtype(given["value"])
-    if isinstance(given["value"], Tensor) and r.is_named(given["value"]):
+    arguments = r.named_arguments(call)
+    shape, dtype = r.integers(arguments["shape"]), arguments["dtype"]
+    value = r.number_or_tensor(arguments["value"])
+    default = r.dtype(arguments["value"])
+    if isinstance(arguments["value"], Tensor) and r.is_named(arguments["value"]):
         one = r.method_call(value, "reshape", [Expression("()")])
         if dtype is not None:
             one = r.method_call(one, "to", [r.static(dtype)])
@@ -48,25 +48,25 @@ def _is_natural(number: str, dtype: str) -> bool:
 
 @form(ops.full_like)
 def full_like(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    value = r.number_or_tensor(given["value"])
-    if isinstance(given["value"], Tensor) and r.is_named(given["value"]):
+    arguments = r.named_arguments(call)
+    value = r.number_or_tensor(arguments["value"])
+    if isinstance(arguments["value"], Tensor) and r.is_named(arguments["value"]):
         value = r.method_call(value, "item")
-    keywords = {"dtype": _dtype(given["dtype"])}
-    return r.call("torch.full_like", [r.data(given["x"]), value], keywords)
+    keywords = {"dtype": _dtype(arguments["dtype"])}
+    return r.call("torch.full_like", [r.data(arguments["x"]), value], keywords)
 
 
 @form(ops.arange)
 def arange(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    args = [given["start"]]
-    if given["stop"] is not None:
-        args.append(given["stop"])
-    is_one = not isinstance(given["step"], Tensor) and given["step"] == 1
+    arguments = r.named_arguments(call)
+    args = [arguments["start"]]
+    if arguments["stop"] is not None:
+        args.append(arguments["stop"])
+    is_one = not isinstance(arguments["step"], Tensor) and arguments["step"] == 1
     if not is_one:
-        args.append(given["step"])
+        args.append(arguments["step"])
     target = call.targets[0].type
-    dtype = given["dtype"] or (None if target is None else target.dtype)
+    dtype = arguments["dtype"] or (None if target is None else target.dtype)
     texts = [_number(r, arg) for arg in args]
     kind = _dtype(dtype)
     whole = all("." not in text.text and "(" not in text.text for text in texts)
@@ -84,44 +84,37 @@ def _number(r: TorchRenderer, arg: Any) -> Expression:
 
 @form(ops.eye)
 def eye(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    rows = r.integer(given["rows"])
-    columns = rows if given["columns"] is None else r.integer(given["columns"])
-    keywords = {"dtype": torch_dtype(given["dtype"])}
+    arguments = r.named_arguments(call)
+    rows = r.integer(arguments["rows"])
+    columns = rows if arguments["columns"] is None else r.integer(arguments["columns"])
+    keywords = {"dtype": torch_dtype(arguments["dtype"])}
     return _on_input_device(
-        r, r.call("_eye", [rows, columns, r.integer(given["k"])], keywords)
+        r, r.call("_eye", [rows, columns, r.integer(arguments["k"])], keywords)
     )
 
 
 @form(ops.array)
 def array(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    keywords = {"dtype": torch_dtype(given["dtype"])}
+    arguments = r.named_arguments(call)
+    keywords = {"dtype": torch_dtype(arguments["dtype"])}
     return _on_input_device(
-        r, r.call("torch.tensor", [r.host(given["values"])], keywords)
+        r, r.call("torch.tensor", [r.host(arguments["values"])], keywords)
     )
 
 
-@form(ops.shape)
-def shape(r: TorchRenderer, call: Apply) -> Expression:
+@form(ops.shape, ops.size)
+def extents(r: TorchRenderer, call: Apply) -> Expression:
     x = r.data(call.args[0])
-    text = f"torch.tensor({x.inside(ATOM)}.shape)"
+    member = "shape" if call.primitive is ops.shape else "numel()"
     r.modules.add("torch")
-    return _on_input_device(r, Expression(text, ATOM, x.symbols))
-
-
-@form(ops.size)
-def size(r: TorchRenderer, call: Apply) -> Expression:
-    x = r.data(call.args[0])
-    text = f"torch.tensor({x.inside(ATOM)}.numel())"
-    r.modules.add("torch")
+    text = f"torch.tensor({x.inside(ATOM)}.{member})"
     return _on_input_device(r, Expression(text, ATOM, x.symbols))
 
 
 @form(ops.one_hot)
 def one_hot(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    args = [r.tensor(given["indices"]), r.integer(given["depth"])]
-    if given["values"] is not None:
-        args.append(r.tensor(given["values"]))
-    return r.call("_one_hot", args, {"dim": str(given["axis"])})
+    arguments = r.named_arguments(call)
+    args = [r.tensor(arguments["indices"]), r.integer(arguments["depth"])]
+    if arguments["values"] is not None:
+        args.append(r.tensor(arguments["values"]))
+    return r.call("_one_hot", args, {"dim": str(arguments["axis"])})

@@ -106,18 +106,18 @@ def where(r: TorchRenderer, call: Apply) -> Expression:
 def extremum(r: TorchRenderer, call: Apply) -> Expression:
     """Return ``x.clamp(min=0)`` for a number, else ``torch.maximum(x, y)``."""
     name = call.primitive.name
-    given = r.arguments(call)
+    arguments = r.arguments(call)
     numbers = [
         is_number(arg)
         and not (isinstance(arg, Tensor) and r.is_named(arg))
         and not text.text.startswith("torch.tensor(")
-        for arg, text in zip(call.args, given, strict=True)
+        for arg, text in zip(call.args, arguments, strict=True)
     ]
     for one, other in ((0, 1), (1, 0)):
         if numbers[one] and not numbers[other]:
             bound = "min" if name == "maximum" else "max"
-            return r.method_call(given[other], "clamp", [], {bound: given[one]})
-    return r.call(f"torch.{name}", given)
+            return r.method_call(arguments[other], "clamp", [], {bound: arguments[one]})
+    return r.call(f"torch.{name}", arguments)
 
 
 def _is_number(expression: Expression) -> bool:
@@ -127,12 +127,12 @@ def _is_number(expression: Expression) -> bool:
 
 @form(ops.clip)
 def clip(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    result = r.data(given["x"])
+    arguments = r.named_arguments(call)
+    result = r.data(arguments["x"])
     bounds = {
-        name: r.number_or_tensor(given[key])
+        name: r.number_or_tensor(arguments[key])
         for name, key in (("min", "low"), ("max", "high"))
-        if given[key] is not None
+        if arguments[key] is not None
     }
     mixed = len({_is_number(bound) for bound in bounds.values()}) > 1
     for some in [{n: b} for n, b in bounds.items()] if mixed else [bounds]:
@@ -159,11 +159,12 @@ def detach(r: TorchRenderer, call: Apply) -> Expression:
 
 def _with_option(r: TorchRenderer, call: Apply, head: str, **names: str) -> Expression:
     """Return a call with the options that differ from PyTorch's defaults."""
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     options = {
-        theirs: unless(given[ours], _DEFAULTS[head]) for ours, theirs in names.items()
+        theirs: unless(arguments[ours], _DEFAULTS[head])
+        for ours, theirs in names.items()
     }
-    return r.call(head, [r.tensor(given["x"])], options)
+    return r.call(head, [r.tensor(arguments["x"])], options)
 
 
 _DEFAULTS: Mapping[str, Any] = {
@@ -175,9 +176,9 @@ _DEFAULTS: Mapping[str, Any] = {
 
 @form(ops.gelu)
 def gelu(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    tanh = {"approximate": '"tanh"' if given["approximate"] == "tanh" else None}
-    return r.call("F.gelu", [r.tensor(given["x"])], tanh)
+    arguments = r.named_arguments(call)
+    tanh = {"approximate": '"tanh"' if arguments["approximate"] == "tanh" else None}
+    return r.call("F.gelu", [r.tensor(arguments["x"])], tanh)
 
 
 @form(ops.leaky_relu)
@@ -197,20 +198,22 @@ def celu(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.selu)
 def selu(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    close = math.isclose(given["alpha"], 1.6732632423543772, rel_tol=1e-6)
-    if close and math.isclose(given["gamma"], 1.0507009873554805, rel_tol=1e-6):
-        return r.call("F.selu", [r.tensor(given["x"])])
-    scale = r.static(given["gamma"])
-    inner = r.call("F.elu", [r.tensor(given["x"])], {"alpha": literal(given["alpha"])})
+    arguments = r.named_arguments(call)
+    close = math.isclose(arguments["alpha"], 1.6732632423543772, rel_tol=1e-6)
+    if close and math.isclose(arguments["gamma"], 1.0507009873554805, rel_tol=1e-6):
+        return r.call("F.selu", [r.tensor(arguments["x"])])
+    scale = r.static(arguments["gamma"])
+    inner = r.call(
+        "F.elu", [r.tensor(arguments["x"])], {"alpha": literal(arguments["alpha"])}
+    )
     return inner.infix("*", scale, 13)
 
 
 @form(ops.hard_sigmoid)
 def hard_sigmoid(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    alpha, beta = given["alpha"], given["beta"]
-    x = r.tensor(given["x"])
+    arguments = r.named_arguments(call)
+    alpha, beta = arguments["alpha"], arguments["beta"]
+    x = r.tensor(arguments["x"])
     if math.isclose(alpha, 1 / 6, rel_tol=1e-6) and beta == 0.5:
         return r.call("F.hardsigmoid", [x])
     line = x.infix("*", r.static(alpha), 13).infix("+", r.static(beta), 12)
@@ -219,24 +222,25 @@ def hard_sigmoid(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.thresholded_relu)
 def thresholded_relu(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     return r.call(
-        "F.threshold", [r.tensor(given["x"]), r.static(given["alpha"]), r.static(0.0)]
+        "F.threshold",
+        [r.tensor(arguments["x"]), r.static(arguments["alpha"]), r.static(0.0)],
     )
 
 
 @form(ops.shrink)
 def shrink(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    keywords = {name: literal(given[name]) for name in ("bias", "lambd")}
-    return r.call("_shrink", [r.tensor(given["x"])], keywords)
+    arguments = r.named_arguments(call)
+    keywords = {name: literal(arguments[name]) for name in ("bias", "lambd")}
+    return r.call("_shrink", [r.tensor(arguments["x"])], keywords)
 
 
 @form(ops.softmax, ops.log_softmax)
 def softmax(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    if not isinstance(given["axis"], int):
-        args = [r.tensor(given["x"]), r.integers(given["axis"])]
+    arguments = r.named_arguments(call)
+    if not isinstance(arguments["axis"], int):
+        args = [r.tensor(arguments["x"]), r.integers(arguments["axis"])]
         return r.call(f"_{call.primitive.name}", args)
-    axis = r.static(given["axis"])
-    return r.call(f"F.{call.primitive.name}", [r.tensor(given["x"])], {"dim": axis})
+    axis = r.static(arguments["axis"])
+    return r.call(f"F.{call.primitive.name}", [r.tensor(arguments["x"])], {"dim": axis})

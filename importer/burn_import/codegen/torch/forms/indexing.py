@@ -22,8 +22,8 @@ def getitem(r: TorchRenderer, call: Apply) -> Expression:
     integers = [n for n, p in enumerate(parts) if isinstance(p, int)]
     if tensors and integers and not isinstance(key, int):
         # NumPy counts an integer among the index arrays, PyTorch does not.
-        apart = sorted(tensors + integers)
-        if apart != list(range(apart[0], apart[-1] + 1)):
+        positions = sorted(tensors + integers)
+        if positions != list(range(positions[0], positions[-1] + 1)):
             raise refusal(call, "expected indices side by side, got a slice between")
     if not any(backwards):
         return r.index(call)
@@ -63,21 +63,21 @@ def _slice(r: TorchRenderer, call: Apply, parts: list[Any]) -> Expression:
 @form(ops.slice)
 def slice_(r: TorchRenderer, call: Apply) -> Expression:
     """Return the helper for slices with bounds computed at run time."""
-    given = r.bound(call)
-    starts, ends = (r.integers(given[name]) for name in ("starts", "ends"))
+    arguments = r.named_arguments(call)
+    starts, ends = (r.integers(arguments[name]) for name in ("starts", "ends"))
     keywords = {
-        theirs: None if given[ours] is None else r.integers(given[ours])
+        theirs: None if arguments[ours] is None else r.integers(arguments[ours])
         for ours, theirs in (("axes", "dims"), ("steps", "steps"))
     }
-    return r.call("_slice_axes", [r.tensor(given["x"]), starts, ends], keywords)
+    return r.call("_slice_axes", [r.tensor(arguments["x"]), starts, ends], keywords)
 
 
 @form(ops.take)
 def take(r: TorchRenderer, call: Apply) -> Expression:
     """Return ``x[:, indices]``."""
-    given = r.bound(call)
-    x, axis, indices = r.tensor(given["x"]), given["axis"], given["indices"]
-    rank = r.rank(given["x"])
+    arguments = r.named_arguments(call)
+    x, axis, indices = r.tensor(arguments["x"]), arguments["axis"], arguments["indices"]
+    rank = r.rank(arguments["x"])
     if axis < 0 and rank is not None:
         axis += rank
     chosen = _indices(r, indices)
@@ -98,48 +98,52 @@ def _indices(r: TorchRenderer, indices: Any) -> Expression:
 
 @form(ops.embedding)
 def embedding(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords = {
-        "padding_idx": unless(given["padding_idx"], None),
-        "scale_grad_by_freq": unless(given["scale_grad_by_freq"], False),
+        "padding_idx": unless(arguments["padding_idx"], None),
+        "scale_grad_by_freq": unless(arguments["scale_grad_by_freq"], False),
     }
-    args = [r.tensor(given["indices"]), r.tensor(given["weight"])]
+    args = [r.tensor(arguments["indices"]), r.tensor(arguments["weight"])]
     return r.call("F.embedding", args, keywords)
 
 
 @form(ops.gather_elements)
 def gather_elements(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    args = [r.tensor(given["x"]), r.integer(given["axis"]), r.tensor(given["indices"])]
+    arguments = r.named_arguments(call)
+    args = [
+        r.tensor(arguments["x"]),
+        r.integer(arguments["axis"]),
+        r.tensor(arguments["indices"]),
+    ]
     return r.call("_gather", args)
 
 
 @form(ops.gather_nd)
 def gather_nd(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    keywords = {"batch_dims": unless(given["batch_dims"], 0)}
-    args = [r.tensor(given["x"]), r.tensor(given["indices"])]
+    arguments = r.named_arguments(call)
+    keywords = {"batch_dims": unless(arguments["batch_dims"], 0)}
+    args = [r.tensor(arguments["x"]), r.tensor(arguments["indices"])]
     return r.call("_gather_nd", args, keywords)
 
 
 @form(ops.scatter_elements)
 def scatter_elements(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     args = [
-        r.tensor(given["x"]),
-        r.integer(given["axis"]),
-        r.tensor(given["indices"]),
-        r.tensor(given["updates"]),
+        r.tensor(arguments["x"]),
+        r.integer(arguments["axis"]),
+        r.tensor(arguments["indices"]),
+        r.tensor(arguments["updates"]),
     ]
-    keywords = {"reduction": unless(given["reduction"], "none")}
+    keywords = {"reduction": unless(arguments["reduction"], "none")}
     return r.call("_scatter", args, keywords)
 
 
 @form(ops.scatter_nd)
 def scatter_nd(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    args = [r.tensor(given[name]) for name in ("x", "indices", "updates")]
-    keywords = {"reduction": unless(given["reduction"], "none")}
+    arguments = r.named_arguments(call)
+    args = [r.tensor(arguments[name]) for name in ("x", "indices", "updates")]
+    keywords = {"reduction": unless(arguments["reduction"], "none")}
     return r.call("_scatter_nd", args, keywords)
 
 
@@ -150,18 +154,18 @@ def nonzero(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.compress)
 def compress(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    args = [r.tensor(given["x"]), r.tensor(given["condition"])]
-    return r.call("_compress", args, {"dim": unless(given["axis"], None)})
+    arguments = r.named_arguments(call)
+    args = [r.tensor(arguments["x"]), r.tensor(arguments["condition"])]
+    return r.call("_compress", args, {"dim": unless(arguments["axis"], None)})
 
 
 @form(ops.trilu)
 def trilu(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    k = r.integer(given["k"])
+    arguments = r.named_arguments(call)
+    k = r.integer(arguments["k"])
     keywords = {"diagonal": None if k.text == "0" else k}
-    head = "torch.triu" if given["upper"] else "torch.tril"
-    return r.call(head, [r.tensor(given["x"])], keywords)
+    head = "torch.triu" if arguments["upper"] else "torch.tril"
+    return r.call(head, [r.tensor(arguments["x"])], keywords)
 
 
 @form(ops.extend_cache)
@@ -173,12 +177,12 @@ def extend_cache(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.tensor_scatter)
 def tensor_scatter(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    args = [r.tensor(given["cache"]), r.tensor(given["update"])]
-    if given["starts"] is not None:
-        args.append(r.tensor(given["starts"]))
+    arguments = r.named_arguments(call)
+    args = [r.tensor(arguments["cache"]), r.tensor(arguments["update"])]
+    if arguments["starts"] is not None:
+        args.append(r.tensor(arguments["starts"]))
     keywords = {
-        "dim": unless(given["axis"], -2),
-        "circular": unless(given["circular"], False),
+        "dim": unless(arguments["axis"], -2),
+        "circular": unless(arguments["circular"], False),
     }
     return r.call("_tensor_scatter", args, keywords)

@@ -29,8 +29,8 @@ def _optional(r: TorchRenderer, *values: Any) -> list[Expression]:
 
 @form(ops.linear)
 def linear(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    args = _optional(r, given["x"], given["weight"], given["bias"])
+    arguments = r.named_arguments(call)
+    args = _optional(r, arguments["x"], arguments["weight"], arguments["bias"])
     return r.call("F.linear", args)
 
 
@@ -43,13 +43,13 @@ def einsum(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.conv)
 def conv(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    rank = spatial_rank(r, call, given["x"], given["weight"])
-    padding = given["padding"]
-    x = r.tensor(given["x"])
+    arguments = r.named_arguments(call)
+    rank = spatial_rank(r, call, arguments["x"], arguments["weight"])
+    padding = arguments["padding"]
+    x = r.tensor(arguments["x"])
     if isinstance(padding, str):
-        same = {name: literal(given[name]) for name in ("stride", "dilation")}
-        kernel = f"{r.tensor(given['weight']).inside(ATOM)}.shape[2:]"
+        same = {name: literal(arguments[name]) for name in ("stride", "dilation")}
+        kernel = f"{r.tensor(arguments['weight']).inside(ATOM)}.shape[2:]"
         kind = {"lower": "True" if padding == "same_lower" else None}
         x = r.call("_same_padded", [x, Expression(kernel)], {**same, **kind})
         padding = 0
@@ -57,128 +57,133 @@ def conv(r: TorchRenderer, call: Apply) -> Expression:
         x = explicit_padding(r, x, padding, rank)
         padding = 0
     keywords = {
-        "stride": unless(given["stride"], 1),
+        "stride": unless(arguments["stride"], 1),
         "padding": unless(symmetric(padding), 0),
-        "dilation": unless(given["dilation"], 1),
-        "groups": unless(given["groups"], 1),
+        "dilation": unless(arguments["dilation"], 1),
+        "groups": unless(arguments["groups"], 1),
     }
-    args = [x, *_optional(r, given["weight"], given["bias"])]
+    args = [x, *_optional(r, arguments["weight"], arguments["bias"])]
     return r.call(f"F.conv{rank}d", args, keywords)
 
 
 @form(ops.conv_transpose)
 def conv_transpose(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    rank = spatial_rank(r, call, given["x"], given["weight"])
-    if isinstance(given["padding"], str) or not is_symmetric(given["padding"]):
+    arguments = r.named_arguments(call)
+    rank = spatial_rank(r, call, arguments["x"], arguments["weight"])
+    if isinstance(arguments["padding"], str) or not is_symmetric(arguments["padding"]):
         raise refusal(
-            call, f"expected equal padding on both sides, got {given['padding']}"
+            call, f"expected equal padding on both sides, got {arguments['padding']}"
         )
     keywords = {
-        "stride": unless(given["stride"], 1),
-        "padding": unless(symmetric(given["padding"]), 0),
-        "output_padding": unless(given["output_padding"], 0),
-        "groups": unless(given["groups"], 1),
-        "dilation": unless(given["dilation"], 1),
+        "stride": unless(arguments["stride"], 1),
+        "padding": unless(symmetric(arguments["padding"]), 0),
+        "output_padding": unless(arguments["output_padding"], 0),
+        "groups": unless(arguments["groups"], 1),
+        "dilation": unless(arguments["dilation"], 1),
     }
-    args = _optional(r, given["x"], given["weight"], given["bias"])
+    args = _optional(r, arguments["x"], arguments["weight"], arguments["bias"])
     return r.call(f"F.conv_transpose{rank}d", args, keywords)
 
 
 @form(ops.batch_norm)
 def batch_norm(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     args = _optional(
-        r, given["x"], given["mean"], given["var"], given["weight"], given["bias"]
+        r,
+        arguments["x"],
+        arguments["mean"],
+        arguments["var"],
+        arguments["weight"],
+        arguments["bias"],
     )
-    return r.call("F.batch_norm", args, {"eps": unless(given["epsilon"], 1e-5)})
+    return r.call("F.batch_norm", args, {"eps": unless(arguments["epsilon"], 1e-5)})
 
 
 @form(ops.instance_norm)
 def instance_norm(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords: dict[str, Any] = {
-        name: None if given[name] is None else r.tensor(given[name])
+        name: None if arguments[name] is None else r.tensor(arguments[name])
         for name in ("weight", "bias")
     }
-    keywords["eps"] = unless(given["epsilon"], 1e-5)
-    return r.call("F.instance_norm", [r.tensor(given["x"])], keywords)
+    keywords["eps"] = unless(arguments["epsilon"], 1e-5)
+    return r.call("F.instance_norm", [r.tensor(arguments["x"])], keywords)
 
 
 @form(ops.group_norm)
 def group_norm(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    args = [r.tensor(given["x"]), r.static(given["groups"])]
-    args += _optional(r, given["weight"], given["bias"])
-    return r.call("F.group_norm", args, {"eps": unless(given["epsilon"], 1e-5)})
+    arguments = r.named_arguments(call)
+    args = [r.tensor(arguments["x"]), r.static(arguments["groups"])]
+    args += _optional(r, arguments["weight"], arguments["bias"])
+    return r.call("F.group_norm", args, {"eps": unless(arguments["epsilon"], 1e-5)})
 
 
 @form(ops.layer_norm, ops.rms_norm)
 def layer_norm(r: TorchRenderer, call: Apply) -> Expression:
-    given, name = r.bound(call), call.primitive.name
-    args = [r.tensor(given["x"]), r.integer(given["axis"])]
-    args += _optional(r, given["weight"], given.get("bias"))
-    return r.call(f"_{name}", args, {"eps": literal(given["epsilon"])})
+    arguments, name = r.named_arguments(call), call.primitive.name
+    args = [r.tensor(arguments["x"]), r.integer(arguments["axis"])]
+    args += _optional(r, arguments["weight"], arguments.get("bias"))
+    return r.call(f"_{name}", args, {"eps": literal(arguments["epsilon"])})
 
 
 @form(ops.lrn)
 def lrn(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    if given["size"] % 2 == 0:
-        raise refusal(call, f"expected an odd size, got {given['size']}")
+    arguments = r.named_arguments(call)
+    if arguments["size"] % 2 == 0:
+        raise refusal(call, f"expected an odd size, got {arguments['size']}")
     keywords = {
-        theirs: literal(given[ours])
+        theirs: literal(arguments[ours])
         for ours, theirs in (("alpha", "alpha"), ("beta", "beta"), ("bias", "k"))
     }
-    args = [r.tensor(given["x"]), r.static(given["size"])]
+    args = [r.tensor(arguments["x"]), r.static(arguments["size"])]
     return r.call("F.local_response_norm", args, keywords)
 
 
 @form(ops.attention)
 def attention(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    if not _is_plain(r, given):
-        return _attention_helper(r, call, given, "_attention")
-    args = [r.tensor(given[name]) for name in ("query", "key", "value")]
+    arguments = r.named_arguments(call)
+    if not _is_plain(r, arguments):
+        return _attention_helper(r, call, arguments, "_attention")
+    args = [r.tensor(arguments[name]) for name in ("query", "key", "value")]
     keywords: dict[str, Any] = {
-        "attn_mask": None if given["mask"] is None else r.tensor(given["mask"]),
-        "is_causal": flag(given["causal"]),
-        "scale": unless(given["scale"], None),
-        "enable_gqa": "True" if _has_groups(r, given) else None,
+        "attn_mask": None if arguments["mask"] is None else r.tensor(arguments["mask"]),
+        "is_causal": flag(arguments["causal"]),
+        "scale": unless(arguments["scale"], None),
+        "enable_gqa": "True" if _has_groups(r, arguments) else None,
     }
     return r.call("F.scaled_dot_product_attention", args, keywords)
 
 
-def _is_plain(r: TorchRenderer, given: dict[str, Any]) -> bool:
+def _is_plain(r: TorchRenderer, arguments: dict[str, Any]) -> bool:
     """Return whether PyTorch's function computes the same result."""
     ordinary = (
-        _is_zero(given["offset"])
-        and given["lengths"] is None
-        and given["sink"] is None
-        and given["softcap"] == 0.0
-        and given["window"] == (-1, -1)
-        and given["softmax_dtype"] is None
+        _is_zero(arguments["offset"])
+        and arguments["lengths"] is None
+        and arguments["sink"] is None
+        and arguments["softcap"] == 0.0
+        and arguments["window"] == (-1, -1)
+        and arguments["softmax_dtype"] is None
     )
-    key, query, mask = (r.shape(given[name]) for name in ("key", "query", "mask"))
+    key, query, mask = (r.shape(arguments[name]) for name in ("key", "query", "mask"))
     if not ordinary or key is None or query is None or len(key) != len(query):
         return False
-    if len(query) == 4 and key[1] != query[1] and _has_groups(r, given) is None:
+    if len(query) == 4 and key[1] != query[1] and _has_groups(r, arguments) is None:
         return False
-    if given["mask"] is None:
+    if arguments["mask"] is None:
         return True
-    dtype = r.dtype(given["mask"])
-    fits = dtype == bool_ or dtype == r.dtype(given["query"])
+    dtype = r.dtype(arguments["mask"])
+    fits = dtype == bool_ or dtype == r.dtype(arguments["query"])
     covers = mask is not None and len(mask) > 0 and mask[-1] == key[-2]
-    return fits and covers and given["causal"] is False and len(query) == 4
+    return fits and covers and arguments["causal"] is False and len(query) == 4
 
 
 def _is_zero(offset: Any) -> bool:
     return not isinstance(offset, Tensor) and offset == 0
 
 
-def _has_groups(r: TorchRenderer, given: dict[str, Any]) -> bool | None:
+def _has_groups(r: TorchRenderer, arguments: dict[str, Any]) -> bool | None:
     """Return whether keys have fewer heads than queries; None if unknown."""
-    key, query = r.shape(given["key"]), r.shape(given["query"])
+    key, query = r.shape(arguments["key"]), r.shape(arguments["query"])
     if key is None or query is None or len(key) != 4 or len(query) != 4:
         return None
     if key[1] == query[1]:
@@ -188,17 +193,17 @@ def _has_groups(r: TorchRenderer, given: dict[str, Any]) -> bool | None:
 
 
 def _attention_helper(
-    r: TorchRenderer, call: Apply, given: dict[str, Any], head: str
+    r: TorchRenderer, call: Apply, arguments: dict[str, Any], head: str
 ) -> Expression:
     """Return a call of a helper with the parameters of ``ops.attention``."""
-    if given.get("softmax_dtype") is not None:
+    if arguments.get("softmax_dtype") is not None:
         raise refusal(call, "expected a softmax in the dtype of the scores")
-    names = ("query", "key", "value") if "value" in given else ("query", "key")
+    names = ("query", "key", "value") if "value" in arguments else ("query", "key")
     keywords: dict[str, Any] = {
-        name: None if given.get(name) is None else r.tensor(given[name])
+        name: None if arguments.get(name) is None else r.tensor(arguments[name])
         for name in ("mask", "lengths", "sink")
     }
-    offset = given["offset"]
+    offset = arguments["offset"]
     keywords["offset"] = None if _is_zero(offset) else r.number_or_tensor(offset)
     for name, default in (
         ("scale", None),
@@ -206,13 +211,15 @@ def _attention_helper(
         ("causal", False),
         ("window", (-1, -1)),
     ):
-        keywords[name] = unless(given[name], default)
-    return r.call(head, [r.tensor(given[name]) for name in names], keywords)
+        keywords[name] = unless(arguments[name], default)
+    return r.call(head, [r.tensor(arguments[name]) for name in names], keywords)
 
 
 @form(ops.attention_weights, ops.attention_scores)
 def attention_weights(r: TorchRenderer, call: Apply) -> Expression:
-    return _attention_helper(r, call, r.bound(call), f"_{call.primitive.name}")
+    return _attention_helper(
+        r, call, r.named_arguments(call), f"_{call.primitive.name}"
+    )
 
 
 @form(ops.weighted_values)
@@ -222,7 +229,9 @@ def weighted_values(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.rotary_embedding)
 def rotary_embedding(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    args = _optional(*(r, given["x"], given["cos"], given["sin"], given["positions"]))
-    keywords = {"interleaved": unless(given["interleaved"], False)}
+    arguments = r.named_arguments(call)
+    args = _optional(
+        *(r, arguments["x"], arguments["cos"], arguments["sin"], arguments["positions"])
+    )
+    keywords = {"interleaved": unless(arguments["interleaved"], False)}
     return r.call("_rotary_embedding", args, keywords)

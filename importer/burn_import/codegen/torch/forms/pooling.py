@@ -24,33 +24,33 @@ from burn_import.tracing.trace import Apply
 
 @form(ops.max_pool, ops.max_pool_with_indices)
 def max_pool(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    rank = spatial_rank(r, call, given["x"])
-    x, padding = r.tensor(given["x"]), given["padding"]
+    arguments = r.named_arguments(call)
+    rank = spatial_rank(r, call, arguments["x"])
+    x, padding = r.tensor(arguments["x"]), arguments["padding"]
     indices = call.primitive.name == "max_pool_with_indices"
     if isinstance(padding, str):
-        same = {n: literal(given[n]) for n in ("stride", "dilation")}
+        same = {n: literal(arguments[n]) for n in ("stride", "dilation")}
         same["lower"] = "True" if padding == "same_lower" else "False"
-        kernel = literal(per_axis(given["kernel_size"], rank))
+        kernel = literal(per_axis(arguments["kernel_size"], rank))
         r.modules.add("math")
         x = r.call(
             "_same_padded", [x, Expression(kernel)], {**same, "value": "-math.inf"}
         )
         padding = 0
-    elif not is_symmetric(padding) or not _is_small(padding, given["kernel_size"]):
-        dtype = r.dtype(given["x"])
-        if indices or given["ceil_mode"] or dtype is None or not is_float(dtype):
+    elif not is_symmetric(padding) or not _is_small(padding, arguments["kernel_size"]):
+        dtype = r.dtype(arguments["x"])
+        if indices or arguments["ceil_mode"] or dtype is None or not is_float(dtype):
             raise refusal(call, f"expected equal padding on both sides, got {padding}")
         x = explicit_padding(r, x, padding, rank, "-math.inf")
         padding = 0
     keywords = {
-        "stride": unless(given["stride"], given["kernel_size"]),
+        "stride": unless(arguments["stride"], arguments["kernel_size"]),
         "padding": unless(symmetric(padding), 0),
-        "dilation": unless(given["dilation"], 1),
-        "ceil_mode": unless(given["ceil_mode"], False),
+        "dilation": unless(arguments["dilation"], 1),
+        "ceil_mode": unless(arguments["ceil_mode"], False),
         "return_indices": "True" if indices else None,
     }
-    args = [x, r.static(given["kernel_size"])]
+    args = [x, r.static(arguments["kernel_size"])]
     return r.call(f"F.max_pool{rank}d", args, keywords)
 
 
@@ -65,45 +65,45 @@ def _is_small(padding: Any, kernel: Any) -> bool:
 
 @form(ops.avg_pool)
 def avg_pool(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    rank = spatial_rank(r, call, given["x"])
-    x, padding = r.tensor(given["x"]), given["padding"]
-    counted = given["count_include_pad"]
-    if given["dilation"] not in (1, (1,) * rank):
-        raise refusal(call, f"expected no dilation, got {given['dilation']}")
+    arguments = r.named_arguments(call)
+    rank = spatial_rank(r, call, arguments["x"])
+    x, padding = r.tensor(arguments["x"]), arguments["padding"]
+    counted = arguments["count_include_pad"]
+    if arguments["dilation"] not in (1, (1,) * rank):
+        raise refusal(call, f"expected no dilation, got {arguments['dilation']}")
     if isinstance(padding, str):
         raise refusal(call, f"expected padding in numbers, got {padding!r}")
-    small = is_symmetric(padding) and _is_small(padding, given["kernel_size"])
+    small = is_symmetric(padding) and _is_small(padding, arguments["kernel_size"])
     if not small:
-        if not counted or given["ceil_mode"]:
+        if not counted or arguments["ceil_mode"]:
             raise refusal(call, f"expected equal padding on both sides, got {padding}")
         x = explicit_padding(r, x, padding, rank)
         padding = 0
     padding = symmetric(padding)
     no_pads = padding == 0
     keywords = {
-        "stride": unless(given["stride"], given["kernel_size"]),
+        "stride": unless(arguments["stride"], arguments["kernel_size"]),
         "padding": unless(padding, 0),
-        "ceil_mode": unless(given["ceil_mode"], False),
+        "ceil_mode": unless(arguments["ceil_mode"], False),
         "count_include_pad": None if no_pads else unless(counted, True),
     }
-    args = [x, r.static(given["kernel_size"])]
+    args = [x, r.static(arguments["kernel_size"])]
     return r.call(f"F.avg_pool{rank}d", args, keywords)
 
 
 @form(ops.adaptive_avg_pool)
 def adaptive_avg_pool(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    rank = spatial_rank(r, call, given["x"])
-    args = [r.tensor(given["x"]), r.static(given["output_size"])]
+    arguments = r.named_arguments(call)
+    rank = spatial_rank(r, call, arguments["x"])
+    args = [r.tensor(arguments["x"]), r.static(arguments["output_size"])]
     return r.call(f"F.adaptive_avg_pool{rank}d", args)
 
 
 @form(ops.adaptive_max_pool, ops.adaptive_max_pool_with_indices)
 def adaptive_max_pool(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    rank = spatial_rank(r, call, given["x"])
-    args = [r.tensor(given["x"]), r.static(given["output_size"])]
+    arguments = r.named_arguments(call)
+    rank = spatial_rank(r, call, arguments["x"])
+    args = [r.tensor(arguments["x"]), r.static(arguments["output_size"])]
     both = call.primitive is ops.adaptive_max_pool_with_indices
     keywords = {"return_indices": "True"} if both else {}
     return r.call(f"F.adaptive_max_pool{rank}d", args, keywords)
@@ -123,14 +123,14 @@ MODES = {
 
 @form(ops.resize)
 def resize(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     options = {k: v for k, v in call.static.items() if k in Options._fields}
     chosen = Options(**options)
-    plain = _interpolate(r, given, chosen)
+    plain = _interpolate(r, arguments, chosen)
     if plain is not None:
         return plain
     keywords: dict[str, Any] = {
-        name: None if given.get(name) is None else _numbers(r, given[name])
+        name: None if arguments.get(name) is None else _numbers(r, arguments[name])
         for name in ("scales", "sizes", "roi")
     }
     keywords |= {
@@ -139,7 +139,7 @@ def resize(r: TorchRenderer, call: Apply) -> Expression:
     }
     if chosen.axes is not None:
         keywords["axes"] = r.integers(chosen.axes)
-    return r.call("_resize", [r.tensor(given["x"])], keywords)
+    return r.call("_resize", [r.tensor(arguments["x"])], keywords)
 
 
 def _numbers(r: TorchRenderer, value: Any) -> Expression:
@@ -149,17 +149,17 @@ def _numbers(r: TorchRenderer, value: Any) -> Expression:
 
 
 def _interpolate(
-    r: TorchRenderer, given: dict[str, Any], chosen: Options
+    r: TorchRenderer, arguments: dict[str, Any], chosen: Options
 ) -> Expression | None:
     """Return ``F.interpolate(x, ...)`` if it computes the same, else None."""
-    rank = r.rank(given["x"])
+    rank = r.rank(arguments["x"])
     mode = MODES.get((chosen.mode, (rank or 0) - 2))
-    scales, sizes = (r.known(given[name]) for name in ("scales", "sizes"))
+    scales, sizes = (r.known(arguments[name]) for name in ("scales", "sizes"))
     if mode is None or rank is None or (scales is None) == (sizes is None):
         return None
     spatial = _spatial(scales if sizes is None else sizes, chosen.axes, rank)
     if spatial is None and sizes is not None and chosen.axes is None:
-        extents = r.shape(given["x"]) or ()
+        extents = r.shape(arguments["x"]) or ()
         spatial = list(sizes[2:]) if tuple(sizes[:2]) == extents[:2] else None
     if spatial is None or not _is_standard(chosen, scales, spatial):
         return None
@@ -175,7 +175,7 @@ def _interpolate(
         keywords["align_corners"] = "True"
     order = ("size", "scale_factor", "mode", "align_corners")
     ordered = {name: keywords[name] for name in order if name in keywords}
-    return r.call("F.interpolate", [r.tensor(given["x"])], ordered)
+    return r.call("F.interpolate", [r.tensor(arguments["x"])], ordered)
 
 
 def _spatial(factors: Any, axes: Any, rank: int) -> list[Any] | None:
@@ -210,23 +210,23 @@ def _is_standard(chosen: Options, scales: Any, spatial: list[Any]) -> bool:
 
 @form(ops.grid_sample)
 def grid_sample(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     names = {"linear": "bilinear", "cubic": "bicubic", "nearest": "nearest"}
     keywords = {
-        "mode": unless(names.get(given["mode"], given["mode"]), "bilinear"),
-        "padding_mode": unless(given["padding_mode"], "zeros"),
-        "align_corners": literal(given["align_corners"]),
+        "mode": unless(names.get(arguments["mode"], arguments["mode"]), "bilinear"),
+        "padding_mode": unless(arguments["padding_mode"], "zeros"),
+        "align_corners": literal(arguments["align_corners"]),
     }
-    args = [r.tensor(given["x"]), r.tensor(given["grid"])]
+    args = [r.tensor(arguments["x"]), r.tensor(arguments["grid"])]
     return r.call("F.grid_sample", args, keywords)
 
 
 @form(ops.affine_grid)
 def affine_grid(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    size = r.integers(given["size"])
+    arguments = r.named_arguments(call)
+    size = r.integers(arguments["size"])
     if size.text.startswith("("):  # PyTorch annotates a list
         size = replace(size, text=f"[{size.text[1:-1]}]")
-    args = [r.tensor(given["theta"]), size]
-    keywords = {"align_corners": literal(given["align_corners"])}
+    args = [r.tensor(arguments["theta"]), size]
+    keywords = {"align_corners": literal(arguments["align_corners"])}
     return r.call("F.affine_grid", args, keywords)

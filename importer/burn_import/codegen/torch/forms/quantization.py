@@ -21,15 +21,17 @@ def _tensors(r: TorchRenderer, call: Apply) -> list[Expression]:
 
 @form(ops.quantize, ops.dequantize)
 def quantize(r: TorchRenderer, call: Apply) -> Expression:
-    given, name = r.bound(call), call.primitive.name
-    if given.get("precision", float32) != float32 or not given.get("saturate", True):
+    arguments, name = r.named_arguments(call), call.primitive.name
+    if arguments.get("precision", float32) != float32 or not arguments.get(
+        "saturate", True
+    ):
         raise refusal(call, "expected quotients of float32, in range")
     keywords: dict[str, Any] = {
-        "dtype": torch_dtype(given["dtype"]),
-        "axis": unless(given["axis"], 1),
-        "block_size": unless(given["block_size"], 0),
+        "dtype": torch_dtype(arguments["dtype"]),
+        "axis": unless(arguments["axis"], 1),
+        "block_size": unless(arguments["block_size"], 0),
     }
-    if given["dtype"] == (uint8 if name == "quantize" else float32):
+    if arguments["dtype"] == (uint8 if name == "quantize" else float32):
         del keywords["dtype"]
     return r.call(f"_{name}", _tensors(r, call), keywords)
 
@@ -41,14 +43,16 @@ def plain(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.integer_conv, ops.quantized_conv, ops.quantized_matmul)
 def integer_conv(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    if isinstance(given.get("padding"), str):
-        raise refusal(call, f"expected padding in numbers, got {given['padding']!r}")
+    arguments = r.named_arguments(call)
+    if isinstance(arguments.get("padding"), str):
+        raise refusal(
+            call, f"expected padding in numbers, got {arguments['padding']!r}"
+        )
     keywords: dict[str, Any] = {
         name: literal(call.static[name])
         for name in ("stride", "padding", "dilation", "groups")
         if name in call.static
     }
-    if "dtype" in given and given["dtype"] != uint8:
-        keywords["dtype"] = torch_dtype(given["dtype"])
+    if "dtype" in arguments and arguments["dtype"] != uint8:
+        keywords["dtype"] = torch_dtype(arguments["dtype"])
     return r.call(f"_{call.primitive.name}", _tensors(r, call), keywords)

@@ -47,23 +47,27 @@ def _sum_dtype(r: TorchRenderer, call: Apply) -> str | None:
 
 @form(ops.sum, ops.mean, ops.max, ops.min, ops.prod, ops.all, ops.any, ops.logsumexp)
 def reduction(r: TorchRenderer, call: Apply) -> Expression:
-    given, name = r.bound(call), call.primitive.name
-    x, axes = r.tensor(given["x"]), _axes(r, call, given["axis"])
+    arguments, name = r.named_arguments(call), call.primitive.name
+    x, axes = r.tensor(arguments["x"]), _axes(r, call, arguments["axis"])
     if axes is not None and axes.text == "()":  # no axis is reduced
         return x
-    if name in ("max", "min") and 0 in (r.shape(given["x"]) or ()):
+    if name in ("max", "min") and 0 in (r.shape(arguments["x"]) or ()):
         raise refusal(call, f"PyTorch has no {name} of no elements")
-    keywords: dict[str, Any] = {"keepdim": flag(given["keepdims"])}
+    keywords: dict[str, Any] = {"keepdim": flag(arguments["keepdims"])}
     if name in ("sum", "prod"):
         keywords["dtype"] = _sum_dtype(r, call)
-    several = (
+    has_several_axes = (
         axes is None or axes.text[:1] in "([" or not axes.text.lstrip("-").isdigit()
     )
-    if name in ("prod", "all", "any") and several and (axes or given["keepdims"]):
+    if (
+        name in ("prod", "all", "any")
+        and has_several_axes
+        and (axes or arguments["keepdims"])
+    ):
         given_axes = Expression("None") if axes is None else axes
         return r.call(f"_{name}", [x, given_axes], keywords)
-    if name == "logsumexp" and axes is None or axes is None and given["keepdims"]:
-        rank = r.rank(given["x"])
+    if name == "logsumexp" and axes is None or axes is None and arguments["keepdims"]:
+        rank = r.rank(arguments["x"])
         if rank is None:
             raise refusal(call, "expected a known rank to reduce all axes")
         axes = r.static(tuple(range(rank)))
@@ -73,42 +77,42 @@ def reduction(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.var)
 def var(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    axes = _axes(r, call, given["axis"])
-    correction = given["correction"]
+    arguments = r.named_arguments(call)
+    axes = _axes(r, call, arguments["axis"])
+    correction = arguments["correction"]
     keywords: dict[str, Any] = {
         "correction": None if correction == 1 else literal(correction),
-        "keepdim": flag(given["keepdims"]),
+        "keepdim": flag(arguments["keepdims"]),
     }
-    args = [Expression("None")] if axes is None and given["keepdims"] else []
+    args = [Expression("None")] if axes is None and arguments["keepdims"] else []
     args = [axes] if axes is not None else args
-    return r.method_call(r.tensor(given["x"]), "var", args, keywords)
+    return r.method_call(r.tensor(arguments["x"]), "var", args, keywords)
 
 
 @form(ops.reduce_l1, ops.reduce_l2)
 def vector_norm(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    axes = _axes(r, call, given["axis"])
-    dtype = r.dtype(given["x"])
+    arguments = r.named_arguments(call)
+    axes = _axes(r, call, arguments["axis"])
+    dtype = r.dtype(arguments["x"])
     if dtype is not None and not is_float(dtype):
         raise refusal(call, f"expected a norm of floats, got {dtype}")
     keywords: dict[str, Any] = {
         "ord": "1" if call.primitive.name == "reduce_l1" else None,
         "dim": axes,
-        "keepdim": flag(given["keepdims"]),
+        "keepdim": flag(arguments["keepdims"]),
     }
-    return r.call("torch.linalg.vector_norm", [r.tensor(given["x"])], keywords)
+    return r.call("torch.linalg.vector_norm", [r.tensor(arguments["x"])], keywords)
 
 
 @form(ops.argmax, ops.argmin)
 def argmax(r: TorchRenderer, call: Apply) -> Expression:
-    given, name = r.bound(call), call.primitive.name
-    x = r.tensor(given["x"])
-    axis = None if given["axis"] is None else r.integer(given["axis"])
-    if r.dtype(given["x"]) == bool_:  # PyTorch has no argmax of booleans
+    arguments, name = r.named_arguments(call), call.primitive.name
+    x = r.tensor(arguments["x"])
+    axis = None if arguments["axis"] is None else r.integer(arguments["axis"])
+    if r.dtype(arguments["x"]) == bool_:  # PyTorch has no argmax of booleans
         x = r.method_call(x, "int")
-    keywords: dict[str, Any] = {"keepdim": flag(given["keepdims"])}
-    if given["select_last"]:
+    keywords: dict[str, Any] = {"keepdim": flag(arguments["keepdims"])}
+    if arguments["select_last"]:
         args = [x, axis or Expression("None")]
         return r.call(f"_last_{name}", args, keywords)
     return r.method_call(x, name, [axis] if axis else [], keywords)
@@ -116,10 +120,10 @@ def argmax(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.cumsum, ops.cumprod)
 def cumulative(r: TorchRenderer, call: Apply) -> Expression:
-    given, name = r.bound(call), call.primitive.name
-    x, axis = r.tensor(given["x"]), r.integer(given["axis"])
+    arguments, name = r.named_arguments(call), call.primitive.name
+    x, axis = r.tensor(arguments["x"]), r.integer(arguments["axis"])
     dtype = {"dtype": _sum_dtype(r, call)}
-    if not (given["exclusive"] or given["reverse"]):
+    if not (arguments["exclusive"] or arguments["reverse"]):
         return r.method_call(x, name, [axis], dtype)
-    flags = {name: flag(given[name]) for name in ("exclusive", "reverse")}
+    flags = {name: flag(arguments[name]) for name in ("exclusive", "reverse")}
     return r.call(f"_{call.primitive.name}", [x, axis], {**flags, **dtype})

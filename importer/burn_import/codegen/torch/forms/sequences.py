@@ -39,8 +39,10 @@ def sequence_insert(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.sequence_erase)
 def sequence_erase(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    return r.call("_erased", [r.data(given["sequence"]), r.integer(given["position"])])
+    arguments = r.named_arguments(call)
+    return r.call(
+        "_erased", [r.data(arguments["sequence"]), r.integer(arguments["position"])]
+    )
 
 
 @form(ops.sequence_length)
@@ -58,26 +60,28 @@ def sequence_reversed(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.stack_rows)
 def stack_rows(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords: dict[str, Any] = {
-        "dim": unless(given["axis"], 0),
-        "dtype": torch_dtype(given["dtype"]),
+        "dim": unless(arguments["axis"], 0),
+        "dtype": torch_dtype(arguments["dtype"]),
     }
     return r.call(
-        "_stack_rows", [r.data(given["rows"]), r.integers(given["shape"])], keywords
+        "_stack_rows",
+        [r.data(arguments["rows"]), r.integers(arguments["shape"])],
+        keywords,
     )
 
 
 @form(ops.split_to_sequence)
 def split_to_sequence(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    sizes = given["sizes"]
+    arguments = r.named_arguments(call)
+    sizes = arguments["sizes"]
     one = isinstance(sizes, int) or r.rank(sizes) == 0
     keywords: dict[str, Any] = {
-        "dim": unless(given["axis"], 0),
-        "keepdims": unless(given["keepdims"], True),
+        "dim": unless(arguments["axis"], 0),
+        "keepdims": unless(arguments["keepdims"], True),
     }
-    args = [r.tensor(given["x"]), r.integer(sizes) if one else r.integers(sizes)]
+    args = [r.tensor(arguments["x"]), r.integer(sizes) if one else r.integers(sizes)]
     return r.call("_split_to_sequence", args, keywords)
 
 
@@ -89,8 +93,8 @@ def element(r: TorchRenderer, call: Apply) -> Expression:
 @form(ops.has_element)
 def has_element(r: TorchRenderer, call: Apply) -> Expression:
     value = r.data(call.args[0])
-    there = Expression(f"{value.inside(7)} is not None", 6, value.symbols)
-    return r.call("torch.tensor", [there])
+    is_present = Expression(f"{value.inside(7)} is not None", 6, value.symbols)
+    return r.call("torch.tensor", [is_present])
 
 
 @form(ops.fill_rows)

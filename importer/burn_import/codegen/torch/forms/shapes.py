@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from burn import Tensor, ops
-from burn_import.codegen.torch.constructor_arguments import holds_given
+from burn_import.codegen.torch.constructor_arguments import has_parameter_numbers
 from burn_import.codegen.torch.registry import form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import ATOM, Expression
@@ -23,20 +23,20 @@ def _as_arguments(shape: Expression) -> Expression:
 
 @form(ops.reshape)
 def reshape(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    x, shape = r.tensor(given["x"]), given["shape"]
+    arguments = r.named_arguments(call)
+    x, shape = r.tensor(arguments["x"]), arguments["shape"]
     numbers = r.known(shape)
-    if given["keep_zeros"] and (numbers is None or 0 in numbers):
+    if arguments["keep_zeros"] and (numbers is None or 0 in numbers):
         return r.call("_reshape", [x, r.integers(shape)])
     return r.method_call(x, "reshape", [_as_arguments(r.integers(shape))])
 
 
 @form(ops.expand)
 def expand(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    x, shape = r.tensor(given["x"]), given["shape"]
-    extents, target = r.shape(given["x"]), r.known(shape)
-    if holds_given(target):
+    arguments = r.named_arguments(call)
+    x, shape = r.tensor(arguments["x"]), arguments["shape"]
+    extents, target = r.shape(arguments["x"]), r.known(shape)
+    if has_parameter_numbers(target):
         return r.call("_expand", [x, r.integers(shape)])
     if target is not None and extents is not None and len(target) >= len(extents):
         sizes: list[Any] = [-1] * len(target)
@@ -59,13 +59,13 @@ def _reaches(extent: Any, target: Any) -> bool:
 
 @form(ops.permute)
 def permute(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    axes, rank = given["axes"], r.rank(given["x"])
+    arguments = r.named_arguments(call)
+    axes, rank = arguments["axes"], r.rank(arguments["x"])
     if axes is None and rank is None:
-        return r.call("_reversed_axes", [r.tensor(given["x"])])
+        return r.call("_reversed_axes", [r.tensor(arguments["x"])])
     order = range(rank or 0)[::-1] if axes is None else axes
     return r.method_call(
-        r.tensor(given["x"]), "permute", [_as_arguments(r.integers(tuple(order)))]
+        r.tensor(arguments["x"]), "permute", [_as_arguments(r.integers(tuple(order)))]
     )
 
 
@@ -77,24 +77,24 @@ def transpose(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.flatten)
 def flatten(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    args = [r.integer(given["start"]), r.integer(given["end"])]
+    arguments = r.named_arguments(call)
+    args = [r.integer(arguments["start"]), r.integer(arguments["end"])]
     while args and args[-1].text == ("0", "-1")[len(args) - 1]:
         args.pop()
-    return r.method_call(r.tensor(given["x"]), "flatten", args)
+    return r.method_call(r.tensor(arguments["x"]), "flatten", args)
 
 
 @form(ops.squeeze)
 def squeeze(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    axis = r.known(given["axis"])
+    arguments = r.named_arguments(call)
+    axis = r.known(arguments["axis"])
     if isinstance(axis, list | tuple) and len(axis) == 1:
         axis = axis[0]
-    if axis is None and given["axis"] is not None:
-        args = [r.integers(given["axis"])]
+    if axis is None and arguments["axis"] is not None:
+        args = [r.integers(arguments["axis"])]
     else:
         args = [] if axis is None else [r.host(_tuple(axis))]
-    return r.method_call(r.tensor(given["x"]), "squeeze", args)
+    return r.method_call(r.tensor(arguments["x"]), "squeeze", args)
 
 
 def _tuple(value: Any) -> Any:
@@ -103,13 +103,13 @@ def _tuple(value: Any) -> Any:
 
 @form(ops.unsqueeze)
 def unsqueeze(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    axes = r.known(given["axis"])
-    x = r.tensor(given["x"])
+    arguments = r.named_arguments(call)
+    axes = r.known(arguments["axis"])
+    x = r.tensor(arguments["x"])
     if axes is None:
-        return r.call("_unsqueeze", [x, r.integers(given["axis"])])
+        return r.call("_unsqueeze", [x, r.integers(arguments["axis"])])
     axes = list(axes) if isinstance(axes, list | tuple) else [axes]
-    rank = r.rank(given["x"])
+    rank = r.rank(arguments["x"])
     if min(axes, default=0) < 0 <= max(axes, default=0):
         if rank is None:
             return r.call("_unsqueeze", [x, r.static(tuple(axes))])
@@ -125,11 +125,11 @@ def unsqueeze(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.concat, ops.stack)
 def concat(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     head = "torch.cat" if call.primitive.name == "concat" else "torch.stack"
-    axis = given["axis"]
+    axis = arguments["axis"]
     keywords = {"dim": unless(axis, 0)}
-    return r.call(head, [_tensors(r, given["xs"])], keywords)
+    return r.call(head, [_tensors(r, arguments["xs"])], keywords)
 
 
 def _tensors(r: TorchRenderer, xs: Any) -> Expression:
@@ -137,66 +137,64 @@ def _tensors(r: TorchRenderer, xs: Any) -> Expression:
     return r.data(xs)
 
 
-@form(ops.split)
+@form(ops.split, ops.chunk)
 def split(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    axis = given["axis"]
-    keywords = {"dim": unless(axis, 0)}
-    return r.method_call(
-        r.tensor(given["x"]), "split", [r.integers(given["sizes"])], keywords
-    )
-
-
-@form(ops.chunk)
-def chunk(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    axis = given["axis"]
-    keywords = {"dim": unless(axis, 0)}
-    return r.method_call(
-        r.tensor(given["x"]), "chunk", [r.integer(given["count"])], keywords
-    )
+    arguments = r.named_arguments(call)
+    if call.primitive is ops.chunk:
+        parts = r.integer(arguments["count"])
+    else:
+        parts = r.integers(arguments["sizes"])
+    keywords = {"dim": unless(arguments["axis"], 0)}
+    name = call.primitive.name
+    return r.method_call(r.tensor(arguments["x"]), name, [parts], keywords)
 
 
 @form(ops.tile)
 def tile(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    args = [_as_arguments(r.integers(given["repeats"]))]
-    return r.method_call(r.tensor(given["x"]), "tile", args)
+    arguments = r.named_arguments(call)
+    args = [_as_arguments(r.integers(arguments["repeats"]))]
+    return r.method_call(r.tensor(arguments["x"]), "tile", args)
 
 
 @form(ops.flip)
 def flip(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    axis = given["axis"]
+    arguments = r.named_arguments(call)
+    axis = arguments["axis"]
     if axis is None:
-        rank = r.rank(given["x"])
+        rank = r.rank(arguments["x"])
         if rank is None:
             raise refusal(call, "expected a known rank to flip all axes")
         axis = tuple(range(rank))
     axis = (axis,) if isinstance(axis, int) else axis
-    return r.method_call(r.tensor(given["x"]), "flip", [r.integers(axis)])
+    return r.method_call(r.tensor(arguments["x"]), "flip", [r.integers(axis)])
 
 
 @form(ops.roll)
 def roll(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     shifts, axes = (
         r.integer(v) if isinstance(v, int | Poly) else r.integers(v)
-        for v in (given["shifts"], given["axes"])
+        for v in (arguments["shifts"], arguments["axes"])
     )
-    return r.call("torch.roll", [r.tensor(given["x"]), shifts, axes])
+    return r.call("torch.roll", [r.tensor(arguments["x"]), shifts, axes])
 
 
 @form(ops.pad)
 def pad(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    x = r.tensor(given["x"])
-    rank, axes, pads = r.rank(given["x"]), r.known(given["axes"]), given["pads"]
+    arguments = r.named_arguments(call)
+    x = r.tensor(arguments["x"])
+    rank, axes, pads = (
+        r.rank(arguments["x"]),
+        r.known(arguments["axes"]),
+        arguments["pads"],
+    )
     pads = r.known(pads) if isinstance(pads, Tensor) else pads
-    mode = given["mode"]
-    value = r.number_or_tensor(given["value"])
-    is_number = not (isinstance(given["value"], Tensor) and r.is_named(given["value"]))
-    axes_known = axes is not None or (given["axes"] is None and pads is not None)
+    mode = arguments["mode"]
+    value = r.number_or_tensor(arguments["value"])
+    is_number = not (
+        isinstance(arguments["value"], Tensor) and r.is_named(arguments["value"])
+    )
+    axes_known = axes is not None or (arguments["axes"] is None and pads is not None)
     if pads is not None and rank is not None and axes_known and is_number:
         widths = _widths(r, rank, list(pads), axes)
         zero = mode != "constant" or value.text in ("0", "0.0", "False")
@@ -206,9 +204,9 @@ def pad(r: TorchRenderer, call: Apply) -> Expression:
                 "value": None if zero else value,
             }
             return r.call("F.pad", [x, r.integers(tuple(widths))], keywords)
-    args = [x, r.integers(given["pads"]), value]
+    args = [x, r.integers(arguments["pads"]), value]
     options: dict[str, Any] = {
-        "dims": None if given["axes"] is None else r.integers(given["axes"]),
+        "dims": None if arguments["axes"] is None else r.integers(arguments["axes"]),
         "mode": None if mode == "constant" else literal(mode),
     }
     return r.call("_pad", args, options)
@@ -238,10 +236,10 @@ def _widths(r: TorchRenderer, rank: int, pads: list[Any], axes: Any) -> list[Any
 
 @form(ops.depth_to_space, ops.space_to_depth)
 def depth_to_space(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    x, size = r.tensor(given["x"]), r.static(given["blocksize"])
+    arguments = r.named_arguments(call)
+    x, size = r.tensor(arguments["x"]), r.static(arguments["blocksize"])
     deep = call.primitive.name == "depth_to_space"
-    if given["mode"] == "CRD":
+    if arguments["mode"] == "CRD":
         return r.call("F.pixel_shuffle" if deep else "F.pixel_unshuffle", [x, size])
     return r.call(f"_{call.primitive.name}", [x, size])
 
@@ -256,7 +254,7 @@ def split_heads(r: TorchRenderer, call: Apply) -> Expression:
 
 @form(ops.merge_heads)
 def merge_heads(r: TorchRenderer, call: Apply) -> Expression:
-    turned = r.method_call(
+    transposed = r.method_call(
         r.tensor(call.args[0]), "transpose", [r.static(1), r.static(2)]
     )
-    return r.method_call(turned, "flatten", [r.static(2)])
+    return r.method_call(transposed, "flatten", [r.static(2)])

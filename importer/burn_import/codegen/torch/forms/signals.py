@@ -14,29 +14,33 @@ from burn_import.tracing.trace import Apply
 
 @form(ops.stft)
 def stft(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
-    window = given["window"]
+    arguments = r.named_arguments(call)
+    window = arguments["window"]
     keywords: dict[str, Any] = {
         "window": None if window is None else r.tensor(window),
         "length": (
-            None if given["frame_length"] is None else r.integer(given["frame_length"])
+            None
+            if arguments["frame_length"] is None
+            else r.integer(arguments["frame_length"])
         ),
-        "onesided": unless(given["onesided"], True),
+        "onesided": unless(arguments["onesided"], True),
     }
-    args = [r.tensor(given["signal"]), r.integer(given["frame_step"])]
+    args = [r.tensor(arguments["signal"]), r.integer(arguments["frame_step"])]
     return r.call("_stft", args, keywords)
 
 
 @form(ops.dft)
 def dft(r: TorchRenderer, call: Apply) -> Expression:
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords: dict[str, Any] = {
-        "length": None if given["length"] is None else r.integer(given["length"]),
-        "dim": None if given["axis"] == -2 else r.integer(given["axis"]),
-        "inverse": flag(given["inverse"]),
-        "onesided": flag(given["onesided"]),
+        "length": (
+            None if arguments["length"] is None else r.integer(arguments["length"])
+        ),
+        "dim": None if arguments["axis"] == -2 else r.integer(arguments["axis"]),
+        "inverse": flag(arguments["inverse"]),
+        "onesided": flag(arguments["onesided"]),
     }
-    return r.call("_dft", [r.tensor(given["x"])], keywords)
+    return r.call("_dft", [r.tensor(arguments["x"])], keywords)
 
 
 #: Options of recurrent operators that the helpers support.
@@ -49,9 +53,9 @@ RECURRENT = frozenset(
 @form(ops.lstm, ops.gru, ops.rnn)
 def recurrent(r: TorchRenderer, call: Apply) -> Expression:
     """Return a helper in ONNX's layout, for operators without a PyTorch layer."""
-    given = r.bound(call)
+    arguments = r.named_arguments(call)
     keywords: dict[str, Any] = {
-        name: None if given.get(name) is None else r.tensor(given[name])
+        name: None if arguments.get(name) is None else r.tensor(arguments[name])
         for name in ("b", "h0", "c0", "seq_lens", "peephole")
     }
     for name, value in call.static.items():
@@ -59,5 +63,5 @@ def recurrent(r: TorchRenderer, call: Apply) -> Expression:
             keywords[name] = literal(value)
         elif name != "hidden_size" and value:
             raise refusal(call, f"expected no option {name!r}, got {value!r}")
-    args = [r.tensor(given[name]) for name in ("x", "w", "r")]
+    args = [r.tensor(arguments[name]) for name in ("x", "w", "r")]
     return r.call(f"_{call.primitive.name}", args, keywords)

@@ -78,12 +78,8 @@ def vision_embeddings(w: RecipeWriter, config: Config, batch: Dim) -> str:
     w.weights.ignore(w.key("embeddings.position_ids"))
     pixels = w.input("pixel_values", "float32", batch, channels, *extents)
     with w.module("embeddings", "CLIPVisionEmbeddings"):
-        grid = w.conv("patch_embedding", pixels, stride=size[0], padding=0)
-        rows = w.op("Reshape", grid, [0, 0, -1])
-        patches = w.op("Transpose", rows, perm=(0, 2, 1), name="patches")
-        shape = w.op("Concat", w.extent(patches, 0), [1, 1], axis=0)
-        first = w.op("Expand", w.weight("class_embedding"), shape)
-        x = w.op("Concat", first, patches, axis=1)
+        patches = w.patches("patch_embedding", pixels, size[0])
+        x = w.after_token("class_embedding", patches)
         return w.add(x, w.weight("position_embedding.weight"))
 
 

@@ -43,7 +43,7 @@ class Attending:
 
     size: int
     mask: str
-    turn: tuple[str, str]
+    angles: tuple[str, str]
     scale: float | None = None
     softcap: float = 0.0
 
@@ -142,7 +142,7 @@ def self_attention(w: RecipeWriter, x: str, options: Attending, norm: Norm) -> s
         else:
             parts.append(w.heads(part, count))
     query, key = (
-        rotate(w, part, options.turn, name)
+        rotate(w, part, options.angles, name)
         for part, name in zip(parts[:2], ("query", "key"), strict=True)
     )
     attended = w.attention(

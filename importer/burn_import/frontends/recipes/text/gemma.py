@@ -81,15 +81,15 @@ def gemma(w: RecipeWriter, config: Config) -> RawModel:
     if not headed:
         return w.model(last_hidden_state=x)
     logits = next_token(w, config, x, table)
-    usual = 30.0 if family == "Gemma2" else 0.0
-    return w.model(logits=soft_cap(w, logits, cap(config, "final", usual)))
+    default = 30.0 if family == "Gemma2" else 0.0
+    return w.model(logits=soft_cap(w, logits, cap(config, "final", default)))
 
 
-def cap(config: Config, which: str, usual: float) -> float:
+def cap(config: Config, which: str, default: float) -> float:
     """Return the soft cap of scores; 0 without one (null in the configuration)."""
     key = f"{which}_logit_softcapping"
     absent = config.value(key) is None and key in config.values
-    return config.get(key, usual) if usual and not absent else 0.0
+    return config.get(key, default) if default and not absent else 0.0
 
 
 def model(
@@ -104,7 +104,7 @@ def model(
     mask = masks(w, attention_mask, places, seen)
     x = w.embedding("embed_tokens", input_ids)
     x = w.op("Mul", x, w.shape("embed_tokens.weight")[1] ** 0.5)
-    turns = angles_of(w, config, family, places, size)
+    tables = angles_of(w, config, family, places, size)
     scale, bound = None, 0.0
     if family != "Gemma":
         scalar = config.positive("query_pre_attn_scalar", 256)
@@ -112,8 +112,8 @@ def model(
     if family == "Gemma2":
         bound = cap(config, "attn", 50.0)
     for number, window in enumerate(seen):
-        turn = turns[bool(window)]
-        options = Attending(size, mask[window], turn, scale, bound)
+        table = tables[bool(window)]
+        options = Attending(size, mask[window], table, scale, bound)
         with w.module(f"layers.{number}", f"{family}DecoderLayer"):
             x = layer(w, config, family, x, options, norm)
     return norm("norm", x)
@@ -131,16 +131,16 @@ def angles_of(
 ) -> tuple[tuple[str, str], tuple[str, str]]:
     """Return the cosines and sines of layers with full and with windowed attention."""
     with w.module("rotary_emb", f"{family}RotaryEmbedding"):
-        usual = 1e6 if family == "Gemma3" else 1e4
-        turn = angles(w, places, config, size, usual, "full_attention")
+        default = 1e6 if family == "Gemma3" else 1e4
+        table = angles(w, places, config, size, default, "full_attention")
     if family != "Gemma3":
-        return turn, turn
+        return table, table
     with w.module("rotary_emb_local", f"{family}RotaryEmbedding"):
         if has_layer_types(config):
-            return turn, angles(w, places, config, size, 1e4, "sliding_attention")
+            return table, angles(w, places, config, size, 1e4, "sliding_attention")
         theta = config.get("rope_local_base_freq", 1e4)
         local = Config({"rope_theta": theta})
-        return turn, angles(w, places, local, size)
+        return table, angles(w, places, local, size)
 
 
 def layer(

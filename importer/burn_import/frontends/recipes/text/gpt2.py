@@ -100,11 +100,11 @@ def self_attention(
 
 def scaling(config: Config, size: int, number: int) -> float | None:
     """Return the scale of a layer's scores; None for 1 / sqrt(size)."""
-    usual = config.get("scale_attn_weights", True)
+    is_scaled = config.get("scale_attn_weights", True)
     divided = config.get("scale_attn_by_inverse_layer_idx", False)
-    if usual and not divided:
+    if is_scaled and not divided:
         return None
-    return (size**-0.5 if usual else 1.0) / (number + 1 if divided else 1)
+    return (size**-0.5 if is_scaled else 1.0) / (number + 1 if divided else 1)
 
 
 def conv1d(w: RecipeWriter, name: str, x: str) -> str:

@@ -67,10 +67,10 @@ def model(
     mask = masks(w, attention_mask, places, seen)
     x = w.embedding("embed_tokens", input_ids)
     with w.module("rotary_emb", f"{family}RotaryEmbedding"):
-        turn = angles(w, places, config, size)
+        table = angles(w, places, config, size)
     act = config.get("hidden_act", "silu")
     for number, window in enumerate(seen):
-        options = Attending(size, mask[window], turn)
+        options = Attending(size, mask[window], table)
         with w.module(f"layers.{number}", f"{family}DecoderLayer"):
             y = norm("input_layernorm", x)
             with w.module("self_attn", f"{family}Attention"):
@@ -86,8 +86,8 @@ def model(
 def near(config: Config, number: int) -> bool:
     """Return whether a layer attends to a sliding window only."""
     if config.kind in ("qwen2", "qwen3"):
-        wanted = config.get("use_sliding_window", False)
-        return wanted and number >= config.get("max_window_layers", 28)
+        is_windowed = config.get("use_sliding_window", False)
+        return is_windowed and number >= config.get("max_window_layers", 28)
     if config.kind != "mistral":
         return False
     return config.value("sliding_window") is not None or (

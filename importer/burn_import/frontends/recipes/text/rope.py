@@ -140,12 +140,12 @@ def angles(
         inverse = w.op("Where", is_long, stored, inverse)
     column = w.op("Unsqueeze", w.op("Cast", positions, to=1), [0, 2])
     products = w.op("Mul", column, inverse)
-    turn = [w.op("Cos", products, name="cos"), w.op("Sin", products, name="sin")]
+    table = [w.op("Cos", products, name="cos"), w.op("Sin", products, name="sin")]
     if factor != 1.0:
-        turn = [w.op("Mul", part, factor) for part in turn]
-    return turn[0], turn[1]
+        table = [w.op("Mul", part, factor) for part in table]
+    return table[0], table[1]
 
 
-def rotate(w: RecipeWriter, x: str, turn: tuple[str, str], name: str = "") -> str:
+def rotate(w: RecipeWriter, x: str, table: tuple[str, str], name: str = "") -> str:
     """Rotate heads ``[batch, heads, length, size]`` by their positions' angles."""
-    return w.op("RotaryEmbedding", x, *turn, name=name)
+    return w.op("RotaryEmbedding", x, *table, name=name)

@@ -22,9 +22,9 @@ def yarn(inverse: Array, base: float, scaling: Config, trained: int) -> Array:
     """Return frequencies, scaled if they turn less than once in ``trained`` tokens."""
     pairs = len(inverse)
 
-    def pair_of(turns: float) -> float:
+    def pair_of(rotations: float) -> float:
         """Return the index of the pair with so many rotations in training."""
-        return pairs * log(trained / (turns * 2 * pi)) / log(base)
+        return pairs * log(trained / (rotations * 2 * pi)) / log(base)
 
     low, high = (
         pair_of(scaling.positive(key, usual))
@@ -46,14 +46,14 @@ def yarn_sharpening(scaling: Config) -> float:
         return scaling.positive("attention_factor", 1.0)
     factor = scaling.positive("factor", 1.0)
 
-    def grown(by: float) -> float:
-        return 0.1 * by * log(factor) + 1.0 if factor > 1 else 1.0
+    def attention_scale(multiplier: float) -> float:
+        return 0.1 * multiplier * log(factor) + 1.0 if factor > 1 else 1.0
 
     names = ("mscale", "mscale_all_dim")
     if all([scaling.value(name) for name in names]):
-        one, other = (grown(scaling.positive(name, 1.0)) for name in names)
+        one, other = (attention_scale(scaling.positive(name, 1.0)) for name in names)
         return one / other
-    return grown(1.0)
+    return attention_scale(1.0)
 
 
 def long_sharpening(scaling: Config, config: Config, trained: int) -> float:
@@ -95,7 +95,7 @@ def dynamic(
     """Return frequencies whose base grows with the length beyond ``trained``."""
     length = w.op("Max", w.op("Shape", positions), np.array([trained]))
     share = w.op("Mul", w.op("Cast", length, to=1), factor / trained)
-    grown = w.op("Sub", share, factor - 1)
+    growth = w.op("Sub", share, factor - 1)
     last = 2 * len(powers) / (2 * len(powers) - 2)
-    larger = w.op("Mul", w.op("Pow", grown, last), base)
+    larger = w.op("Mul", w.op("Pow", growth, last), base)
     return w.op("Pow", larger, (-powers).astype(np.float32), name="inv_freq")

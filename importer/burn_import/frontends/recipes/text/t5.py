@@ -190,8 +190,8 @@ def network(w: RecipeWriter, config: Config, x: str) -> str:
     with w.module(
         "DenseReluDense", "T5DenseGatedActDense" if gated else "T5DenseActDense"
     ):
-        usual = "relu" if config.kind == "t5" else "gated-gelu"
-        act = config.get("feed_forward_proj", usual).removeprefix("gated-")
+        default = "relu" if config.kind == "t5" else "gated-gelu"
+        act = config.get("feed_forward_proj", default).removeprefix("gated-")
         act = "gelu_new" if gated and act == "gelu" else act
         if config.value("dense_act_fn") is not None:
             act = config.get("dense_act_fn", act)

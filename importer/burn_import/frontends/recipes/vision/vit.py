@@ -60,12 +60,8 @@ def embeddings(w: RecipeWriter, pixels: str) -> str:
     """Return the class token and patches with position embeddings."""
     with w.module("patch_embeddings", "ViTPatchEmbeddings"):
         size = w.shape("projection.weight")[-1]
-        grid = w.conv("projection", pixels, stride=size, padding=0)
-        rows = w.op("Reshape", grid, [0, 0, -1])
-        patches = w.op("Transpose", rows, perm=(0, 2, 1), name="patches")
-    shape = w.op("Concat", w.extent(patches, 0), [1, 1], axis=0)
-    first = w.op("Expand", w.weight("cls_token"), shape)
-    x = w.op("Concat", first, patches, axis=1)
+        patches = w.patches("projection", pixels, size)
+    x = w.after_token("cls_token", patches)
     return w.add(x, w.weight("position_embeddings"))
 
 

@@ -62,11 +62,7 @@ def patches(w: RecipeWriter) -> str:
         raise InvalidModel(f"expected positions of a square of patches, got {count}")
     size = w.shape("conv_proj.weight")[-1]
     x = image(w, "conv_proj.weight", side * size, side * size)
-    rows = w.op("Reshape", w.conv("conv_proj", x, size, padding=0), [0, 0, -1])
-    tokens = w.op("Transpose", rows, perm=(0, 2, 1), name="patches")
-    shape = w.op("Concat", w.extent(tokens, 0), [1, 1], axis=0)
-    first = w.op("Expand", w.weight("class_token"), shape)
-    return w.op("Concat", first, tokens, axis=1)
+    return w.after_token("class_token", w.patches("conv_proj", x, size))
 
 
 def block(w: RecipeWriter, x: str, heads: int) -> str:
@@ -82,8 +78,8 @@ def block(w: RecipeWriter, x: str, heads: int) -> str:
 
 def attention(w: RecipeWriter, x: str, heads: int) -> str:
     """Apply self-attention with a packed projection of q, k and v."""
-    turned = w.op("Transpose", w.weight("in_proj_weight"), perm=(1, 0))
-    x = w.add(w.op("MatMul", x, turned), w.weight("in_proj_bias"))
+    transposed = w.op("Transpose", w.weight("in_proj_weight"), perm=(1, 0))
+    x = w.add(w.op("MatMul", x, transposed), w.weight("in_proj_bias"))
     parts = w.many("Split", 3, x, axis=-1, num_outputs=3)
     query, key, value = (
         w.heads(part, heads, name)

@@ -164,7 +164,7 @@ def side_of(
     """
     names = dict(frame.names)
     before = [(x, x.copy()) for x in _containers(machine, names)]
-    attributes = dict(machine.modules.changed)
+    attributes = dict(machine.modules.assigned)
     outer, start = machine.writer, len(machine.journal)
     machine.writer = writer
     side = Side(writer, names)
@@ -183,7 +183,7 @@ def side_of(
         if container != copy:
             side.contents.append((container, container.copy()))
             fill(container, copy)
-    if machine.modules.changed != attributes:
+    if machine.modules.assigned != attributes:
         raise UnsupportedModel("an attribute is set in a branch")
     return side
 

@@ -33,7 +33,7 @@ def like(obj: PyValue, writer: NodeWriter, others: Iterable[PyValue]) -> PyValue
         return obj
     if value.is_number:
         return {0: False, 1: 0}.get(kind_of(value.dtype), 0.0)
-    wanted = value.dtype, value.dims
+    kind = value.dtype, value.dims
     for other in others:
         if (
             isinstance(other, TensorRef)
@@ -41,6 +41,6 @@ def like(obj: PyValue, writer: NodeWriter, others: Iterable[PyValue]) -> PyValue
             and writer.has(other.current)
         ):
             candidate = other.current
-            if (candidate.dtype, candidate.dims) == wanted:
+            if (candidate.dtype, candidate.dims) == kind:
                 return replace(candidate, is_number=False)
     return UNINITIALIZED

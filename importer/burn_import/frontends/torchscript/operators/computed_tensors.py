@@ -28,18 +28,18 @@ def computed_tensor(
     operators: OperatorCalls, x: Any, origin: Origin, dtype: DType | None
 ) -> TensorRef:
     """Return numbers as a tensor; ``dtype`` is by default that of PyTorch."""
-    wanted = dtype or _default_dtype(x)
+    kind = dtype or _default_dtype(x)
     if isinstance(x, list | tuple):
-        parts = [computed_tensor(operators, item, origin, wanted) for item in x]
+        parts = [computed_tensor(operators, item, origin, kind) for item in x]
         stacked = operators.operator("stack", [parts], {}, origin)
         assert isinstance(stacked, TensorRef)
         return stacked
     if not isinstance(x, Value):
-        return operators.tensor(x, origin, wanted)
-    result, named = Value("", wanted, ()), {"self": x, "dtype": wanted}
+        return operators.tensor(x, origin, kind)
+    result, named = Value("", kind, ()), {"self": x, "dtype": kind}
     (value,) = operators.writer.apply(RULES["aten.to.dtype"], origin, [result], named)
     assert value is not None
-    return TensorRef(Value(value.name, wanted, ()))
+    return TensorRef(Value(value.name, kind, ()))
 
 
 def _default_dtype(x: PyValue) -> DType:

@@ -224,9 +224,9 @@ def _operands(operator: str, args: Mapping[str, Any]) -> DType:
         return _first_value(args).dtype
     operands: list[Any] = []
     for name, value in args.items():
-        given = value if isinstance(value, list | tuple) else [value]
+        values = value if isinstance(value, list | tuple) else [value]
         if name not in _BESIDE:
-            operands += [x for x in given if isinstance(x, _OPERANDS)]
+            operands += [x for x in values if isinstance(x, _OPERANDS)]
     if not operands:
         raise UnsupportedModel("expected operands, got none")
     return promoted_dtype(operands)

@@ -13,6 +13,7 @@ from burn.ops.conv import conv, conv_transpose
 from burn.ops.fused import (
     chained,
     conv_then,
+    expanded_depthwise,
     linear_then,
     matmul_then,
     max_pool_with_places,
@@ -40,7 +41,9 @@ _ACTIVATIONS = frozenset(
 #: The engine's are looked at for NaN in every run.
 SOFTMAX = frozenset({softmax, masked_softmax})
 #: Computed by the engine otherwise than by NumPy where there is a NaN or infinity.
-_HAZARDS = _ACTIVATIONS | {max_pool, max_pool_with_places, gru, lstm, rnn, gelu_grad}
+_HAZARDS = _ACTIVATIONS | {
+    *(max_pool, max_pool_with_places, gru, lstm, rnn, gelu_grad, expanded_depthwise)
+}
 
 
 def operands_at_risk(step: Step, *, rounds: bool) -> tuple[int, ...]:

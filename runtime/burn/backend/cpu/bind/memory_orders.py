@@ -6,7 +6,7 @@ import numpy as np
 
 from burn.ops.casting import cast
 from burn.ops.conv import conv
-from burn.ops.fused import conv_then
+from burn.ops.fused import conv_then, expanded_depthwise
 from burn.ops.qdq_layers import conv_of_integers, to_integers
 from burn.ops.shape import permute, transpose
 from burn.ops.support import Array, axes_of
@@ -14,7 +14,7 @@ from burn.plan.passes.graph import swapped_axes
 from burn.plan.plan_ir import Segment, Slot, Step, slots_in
 
 _CASTS = frozenset({cast, to_integers})
-_CONVOLUTIONS = frozenset({conv, conv_then, conv_of_integers})
+_CONVOLUTIONS = frozenset({conv, conv_then, conv_of_integers, expanded_depthwise})
 
 
 def wanted_orders(segment: Segment) -> dict[int, tuple[int, ...]]:

@@ -11,7 +11,9 @@ from burn.backend.cpu.bind.calls import StepCall
 from burn.backend.cpu.bind.finite import expect_numbers
 from burn.backend.cpu.bind.magnitudes import expect_few_within, expect_within
 from burn.backend.cpu.bind.numpy_capture import assign, item, take_rows
+from burn.backend.cpu.blas.expansion import expand
 from burn.backend.cpu.blas.generated_convolution import convolve
+from burn.backend.cpu.blas.generated_rows import multiply_row
 from burn.backend.cpu.jit.batches import Batch
 from burn.backend.cpu.jit.casts import truncation_kernel
 from burn.backend.cpu.jit.entries import GENERATED, Entry, Free, batches
@@ -23,10 +25,12 @@ from burn.backend.cpu.jit.gather_scatter import (
 )
 from burn.backend.cpu.jit.images.channel_scales import scaled_images_kernel
 from burn.backend.cpu.jit.images.convolution import convolution_kernel
+from burn.backend.cpu.jit.images.expansion import expansion_kernel
 from burn.backend.cpu.jit.kernel_replacement import Finders, Pair, Single, with_kernels
 from burn.backend.cpu.jit.magnitude_check import limit_kernel
 from burn.backend.cpu.jit.policy import KernelPolicy
-from burn.backend.cpu.jit.products import matmul_kernel
+from burn.backend.cpu.jit.products.single_rows import row_kernel
+from burn.backend.cpu.jit.products.small import matmul_kernel
 from burn.backend.cpu.jit.searches import extreme_kernel, nonzero_kernel
 from burn.backend.cpu.jit.selection import LEAST_TOGETHER
 from burn.backend.cpu.jit.source import Kernel
@@ -46,6 +50,10 @@ _CHECK, _COPY, _INDEX, _SEARCH, _PRODUCT = 1_000, 600, 1_300, 2_000, 1_300
 _CHECKED = 0.1
 #: Nanoseconds of a product and a sum of a convolution by NumPy.
 _MULTIPLIED = 0.02
+#: Nanoseconds of a unit of work of an expanded depthwise convolution by NumPy.
+_EXPANDED = 1.0
+#: Nanoseconds of a weight of a product of one row by NumPy.
+_READ = 0.25
 #: Nanoseconds of a batch norm by NumPy without elements, of an element, and of its copy
 #: by a concatenation.
 _CHANGE, _SCALED, _COPIED = 2_000, 0.5, 0.25
@@ -167,10 +175,8 @@ def _function_kernel(function: Any, args: Any, named: Any) -> tuple[Kernel | Non
     if function is scale_channels:
         kernel = scaled_images_kernel([args[0]], *args[1:])
         return kernel, _CHANGE + int(_SCALED * args[0].size)
-    if function is convolve:
-        _, weight, _, _, out, wins, _ = args
-        work = out.size * weight.shape[-2] * wins.taps
-        return convolution_kernel(*args), _PRODUCT + int(_MULTIPLIED * work)
+    if function in (convolve, expand, multiply_row):
+        return _layer_kernel(function, args)
     if function is take_rows:
         source, indices, axis, target = args
         return take_kernel(source, indices, axis, target), _INDEX
@@ -182,6 +188,20 @@ def _function_kernel(function: Any, args: Any, named: Any) -> tuple[Kernel | Non
     if isinstance(owner, np.ufunc) and function.__name__ == "at":
         return _scatter_kernel(owner.__name__, *args), _INDEX
     return None, 0
+
+
+def _layer_kernel(function: Any, args: Any) -> tuple[Kernel, int]:
+    """Return the kernel of a layer with constant weights."""
+    if function is multiply_row:
+        (given,) = args
+        return row_kernel(given), _PRODUCT + int(_READ * given.weight.size)
+    if function is expand:
+        (each,) = args
+        kernel = expansion_kernel(each)
+        return kernel, _PRODUCT + int(_EXPANDED * kernel.work)
+    _, weight, _, _, out, wins, _ = args
+    work = out.size * weight.shape[-2] * wins.taps
+    return convolution_kernel(*args), _PRODUCT + int(_MULTIPLIED * work)
 
 
 def _checked_operand(function: Any, args: Any) -> tuple[Array, float] | None:

@@ -14,6 +14,7 @@ from burn.plan.passes.dead_code import without_dead
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.fusion.concats import with_flat_concats
+from burn.plan.passes.fusion.expansions import join_expansions
 from burn.plan.passes.fusion.split_epilogues import split_epilogue
 from burn.plan.passes.graph import Pass
 from burn.plan.passes.unique_slots import with_unique_slots
@@ -79,7 +80,7 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
     lowering = plan.lowering if plan.can_lower else ()
     every = (*passes.PASSES, *lowering, *passes.LAST)
     if policy.is_generating:
-        every = (*every, with_flat_concats, without_dead)
+        every = (*every, with_flat_concats, join_expansions, without_dead)
         if current() is None:
             every = (*every, split_epilogue)
     return tuple(each for each in every if each not in left_out)

@@ -2,7 +2,7 @@
 that become generated kernels.
 """
 
-from burn.backend.cpu.blas import linear
+from burn.backend.cpu.blas import expansion, linear
 from burn.backend.cpu.blas.convolution import KERNELS
 
-__all__ = ["KERNELS", "linear"]
+__all__ = ["KERNELS", "expansion", "linear"]

@@ -10,6 +10,7 @@ from burn.backend.cpu.blas.generated_convolution import (
     generated,
     is_generated,
 )
+from burn.backend.cpu.blas.generated_rows import generated_row
 from burn.backend.cpu.onednn.binding.capture import compact, noting
 from burn.ops.fused import After, linear_then as linear_then_op
 from burn.ops.matmul import linear as linear_op
@@ -19,7 +20,9 @@ from burn.ops.window import windows
 
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """Compute :func:`burn.ops.linear` in a plan by one call, if supported."""
-    out = _planned(x, weight, bias, None, ())
+    out = generated_row(x, weight, bias)
+    if out is None:
+        out = _planned(x, weight, bias, None, ())
     return linear_op.kernel(x, weight, bias) if out is None else out
 
 
@@ -32,7 +35,9 @@ def linear_then(
     after: After,
 ) -> Array:
     """Compute :func:`burn.ops.fused.linear_then` by one call, if supported."""
-    out = _planned(x, weight, bias, residual, after)
+    out = generated_row(x, weight, bias, residual, after)
+    if out is None:
+        out = _planned(x, weight, bias, residual, after)
     if out is None:
         return linear_then_op.kernel(x, weight, bias, residual, after=after)
     return out

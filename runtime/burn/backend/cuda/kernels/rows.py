@@ -282,15 +282,15 @@ def _launch(
     for array in (x, *arrays):
         address = 0 if array is None else int(array.data.ptr)
         alignment = min(alignment, address & -address or 16)
-    given = [np.uint64(0) if array is None else array for array in arrays]
+    parameters = [np.uint64(0) if array is None else array for array in arrays]
     form = form_of(columns, rows, x.itemsize, alignment)
     if form is None:
         threads = min(1024, max(32, -(-columns // 32) * 32))
-        arguments = (x, *given, np.int64(columns), *rest)
+        arguments = (x, *parameters, np.int64(columns), *rest)
         _long_kernel(name, x.dtype)((rows,), (threads,), arguments)
         return
     blocks = -(-rows // (form.block // form.threads))
-    arguments = (x, *given, np.int64(rows), *rest)
+    arguments = (x, *parameters, np.int64(rows), *rest)
     _kernel(name, x.dtype, form)((blocks,), (form.block,), arguments)
 
 
@@ -382,10 +382,10 @@ def _normalize(
     import cupy
 
     out = cupy.empty_like(rows)
-    given = [None if array is None else dense(array) for array in (weight, bias)]
+    parameters = [None if array is None else dense(array) for array in (weight, bias)]
     wide = np.float64 if x.dtype == np.float64 else np.float32
     _launch(
-        *("normalize_rows", rows, columns, (*given, out)),
+        *("normalize_rows", rows, columns, (*parameters, out)),
         *(wide(epsilon), np.bool_(is_centered)),
     )
     return out

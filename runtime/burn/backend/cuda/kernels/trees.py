@@ -123,8 +123,8 @@ def _walk_trees(arrays: tuple[Array, ...], missing: Array | None) -> Array:
     masks = np.uint64(0) if missing is None else cupy.ascontiguousarray(missing)
     walk = _kernel("walk", _types(arrays, missing), "sum")
     sizes = (np.int64(leaves.size), *map(np.int32, (len(roots), x.shape[1])))
-    given = (x, roots, features, modes, splits, links, masks, leaves)
-    walk(_grid(leaves), (_THREADS,), (*given, *sizes, np.int32(len(features) + 1)))
+    operands = (x, roots, features, modes, splits, links, masks, leaves)
+    walk(_grid(leaves), (_THREADS,), (*operands, *sizes, np.int32(len(features) + 1)))
     return leaves
 
 

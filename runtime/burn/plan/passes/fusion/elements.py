@@ -92,14 +92,14 @@ def _expression_of(
         return None
     types: list[Any] = [(shape, np.dtype(dtype)) for shape, dtype in forms]
     numbers = iter(range(len(arrays)))
-    given = []
+    operands = []
     for arg in step.args:
         is_array = type(arg) in (Slot, Tensor)
         number = next(numbers) if is_array else 0
-        given.append(Operand(number, types[number][1]) if is_array else arg)
-    described = _device_expression(step, given, types, abilities)
+        operands.append(Operand(number, types[number][1]) if is_array else arg)
+    described = _device_expression(step, operands, types, abilities)
     described = described or element_of(
-        step.primitive, tuple(given), step.static, types
+        step.primitive, tuple(operands), step.static, types
     )
     if described is None:
         return None
@@ -113,17 +113,17 @@ def _expression_of(
 
 
 def _device_expression(
-    step: Step, given: list[Any], forms: list[Any], abilities: Abilities
+    step: Step, operands: list[Any], forms: list[Any], abilities: Abilities
 ) -> tuple[Element, tuple[int, ...]] | None:
     """Return the expression of a cast, or of a primitive that has a formula."""
-    operand = given[0]
+    operand = operands[0]
     if not isinstance(operand, Operand):
         return None
     shape, dtype = forms[operand.number]
     if step.primitive is cast:
         wanted = np.dtype(step.dtypes[0])
         return Element(COPY, (dtype,), wanted, (operand,)), shape
-    if len(given) > 1 or step.primitive not in abilities.primitives:
+    if len(operands) > 1 or step.primitive not in abilities.primitives:
         return None
     numbers = tuple(sorted(step.static.items()))
     return Element(step.primitive, (dtype,), dtype, (operand,), numbers), shape

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 from burn.ops.matmul import linear
 from burn.ops.shape import concat, split
 from burn.plan.passes.fusion.epilogue_fusion import is_activation_step
-from burn.plan.passes.graph import Graph, Steps
+from burn.plan.passes.graph import Graph, Steps, is_same
 from burn.plan.plan_ir import Read, Slot, Step
 
 #: The maximum number of multiplications of a merged layer. For larger layers the call
@@ -47,7 +47,7 @@ def _groups(layers: list[Step]) -> list[list[Step]]:
     for step in layers:
         has_bias = len(step.args) > 2 and step.args[2] is not None
         of_input = groups.setdefault((step.args[0].place, has_bias), [[]])
-        if any(step.args[1] == other.args[1] for other in of_input[-1]):
+        if any(is_same(step.args[1], other.args[1]) for other in of_input[-1]):
             of_input.append([])
         of_input[-1].append(step)
     return [group for of_input in groups.values() for group in of_input]

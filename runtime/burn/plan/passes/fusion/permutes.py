@@ -60,8 +60,8 @@ def _is_permuted_layer(step: Step, graph: Graph) -> bool:
 def _axes(step: Step) -> tuple[int, ...]:
     """Return the order of axes of a permutation, none of them negative."""
     rank = len(step.shapes[0])
-    given = (*step.args[1:], *step.static.values(), None)[0]
-    return tuple(range(rank))[::-1] if given is None else axes_of(given, rank)
+    axes = (*step.args[1:], *step.static.values(), None)[0]
+    return tuple(range(rank))[::-1] if axes is None else axes_of(axes, rank)
 
 
 def _inverse(other: Any, axes: tuple[int, ...], graph: Graph) -> list[Step] | None:

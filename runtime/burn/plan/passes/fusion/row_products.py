@@ -56,17 +56,17 @@ def _pixels_as_rows(step: Step | Read, graph: Graph) -> Steps:
     if not isinstance(step, Step) or step.primitive not in (conv, conv_then):
         return [step]
     x, weight, bias, residual = (*step.args, None, None)[:4]
-    given, kernel = graph.known(x)[0], graph.known(weight)[0]
-    if given is None or kernel is None or step.dtypes != (graph.dtype,):
+    shape_of_x, kernel = graph.known(x)[0], graph.known(weight)[0]
+    if shape_of_x is None or kernel is None or step.dtypes != (graph.dtype,):
         return [step]
-    if set(given[2:] + kernel[2:]) != {1} or np.any(step.static.get("padding", 0)):
+    if set(shape_of_x[2:] + kernel[2:]) != {1} or np.any(step.static.get("padding", 0)):
         return [step]
-    if step.static.get("groups", 1) != 1 or not 0 < given[0] <= ROWS:
+    if step.static.get("groups", 1) != 1 or not 0 < shape_of_x[0] <= ROWS:
         return [step]
     if residual is not None and graph.known(residual)[0] != step.shapes[0]:
         return [step]
     shape = step.shapes[0]
-    sources = [(x, given), (weight, kernel), (residual, shape)]
+    sources = [(x, shape_of_x), (weight, kernel), (residual, shape)]
     views = [
         graph.new_step(reshape, (v, s[:2]), s[:2]) for v, s in sources if v is not None
     ]

@@ -48,12 +48,12 @@ def _is_by_channel(other: Any, layer: Step, graph: Graph) -> bool:
     forms = [graph.known(value) for value in (weight, other)]
     if any(dtype != graph.dtype for _, dtype in forms):
         return False
-    given = forms[1][0] or ()
+    shape = forms[1][0] or ()
     result = layer.shapes[0]
     axis = 1 if layer.primitive is conv else len(result) - 1
     wanted = [1] * len(result)
     wanted[axis] = result[axis]
-    return (1,) * (len(result) - len(given)) + given == tuple(wanted)
+    return (1,) * (len(result) - len(shape)) + shape == tuple(wanted)
 
 
 def _scale_layer(step: Step, layer: Step, other: Any, graph: Graph) -> list[Step]:

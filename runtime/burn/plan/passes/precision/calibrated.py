@@ -137,8 +137,8 @@ def _source(value: Any, graph: Graph) -> Box | None:
     maker = graph.maker.get(value.place)
     if isinstance(maker, Read):
         return maker.box
-    given = slots_in(maker.args) if maker else ()
-    sources = (_source(Slot(index), graph) for index in given)
+    places = slots_in(maker.args) if maker else ()
+    sources = (_source(Slot(index), graph) for index in places)
     return next((box for box in sources if box is not None), None)
 
 

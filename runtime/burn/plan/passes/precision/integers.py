@@ -113,8 +113,10 @@ def _is_scaling(
         return False
     if shape in ((), (1,)):
         return True
-    given = step.static.get("axis", 1) % len(graph.known(step.args[0])[0] or (1,))
-    return axis is not None and given == axis and len(shape) == 1
+    channel_axis = step.static.get("axis", 1) % len(
+        graph.known(step.args[0])[0] or (1,)
+    )
+    return axis is not None and channel_axis == axis and len(shape) == 1
 
 
 def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
@@ -175,6 +177,14 @@ def _is_requantized(layer: Step) -> bool:
     return len(layer.args) > 4 and layer.args[4] is not None
 
 
+def _unquantized_layer(value: Any, graph: Graph) -> Step | None:
+    """Return the integer layer with the floating result ``value``, read only once."""
+    layer = graph.only_use(value)
+    if layer is None or layer.primitive not in LAYERS.values():
+        return None
+    return None if _is_requantized(layer) else layer
+
+
 @pair_rule
 def fuse_sums(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
     """Fuse additions into integer layers whose results were quantized before.
@@ -213,12 +223,8 @@ def fuse_activations(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None
     """Fuse activations that follow additions into integer layers."""
     if not is_activation_step(step, graph):
         return None
-    layer = graph.only_use(step.args[0])
-    if (
-        layer is None
-        or layer.primitive not in LAYERS.values()
-        or _is_requantized(layer)
-    ):
+    layer = _unquantized_layer(step.args[0], graph)
+    if layer is None:
         return None
     after = (*layer.static.get("after", ()), after_of(step, 0, graph))
     static = {**layer.static, "after": after}
@@ -231,12 +237,8 @@ def fuse_requantization(step: Step, graph: Graph) -> tuple[Step, list[Step]] | N
     """Fuse the quantization of results into integer layers."""
     if not _is_quantization(step, graph):
         return None
-    layer = graph.only_use(step.args[0])
-    if (
-        layer is None
-        or layer.primitive not in LAYERS.values()
-        or _is_requantized(layer)
-    ):
+    layer = _unquantized_layer(step.args[0], graph)
+    if layer is None:
         return None
     scale, zero_point = (*step.args, None)[1:3]
     scaling = (scale, _zero(zero_point, step.dtypes[0]))

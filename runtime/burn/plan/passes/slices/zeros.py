@@ -62,8 +62,8 @@ def summed_rows(step: Step, zeros: Zeros, graph: Graph) -> Needed | None:
     if step.primitive is sum_to:
         axes = broadcast_axes(step.static["shape"], shape)
     else:
-        given = step.args[1] if len(step.args) > 1 else step.static.get("axis")
-        axes = axes_of(given, len(shape))
+        axis = step.args[1] if len(step.args) > 1 else step.static.get("axis")
+        axes = axes_of(axis, len(shape))
     is_summed = len(shape) + rows.axis in axes
     return (rows, *(None for _ in step.args[1:])) if is_summed else None
 

@@ -205,17 +205,17 @@ def power(g: Builder, self: Operand, exponent: Operand) -> Value:
     if not isinstance(exponent, Value) and exponent == 2:
         return mul(g, base, base)
     of, (real, imag) = reals(g), parts(g, exponent)
-    size, turn = absolute(g, base), angle(g, base)
+    size, phase = absolute(g, base), angle(g, base)
     power_size = of.op("Pow", size, of.cast(real))
-    power_turn = of.op("Mul", turn, of.cast(real))
+    power_phase = of.op("Mul", phase, of.cast(real))
     if imag is not None:
         imag = of.cast(imag)
-        decay = of.op("Exp", of.op("Neg", of.op("Mul", turn, imag)))
+        decay = of.op("Exp", of.op("Neg", of.op("Mul", phase, imag)))
         power_size = of.op("Mul", power_size, decay)
         is_zero = g.at(BOOL).op("Equal", size, 0)
         log_size = of.op("Log", of.op("Where", is_zero, of.cast(1), size))
-        power_turn = of.op("Add", power_turn, of.op("Mul", imag, log_size))
-    return polar(g, power_size, power_turn)
+        power_phase = of.op("Add", power_phase, of.op("Mul", imag, log_size))
+    return polar(g, power_size, power_phase)
 
 
 @rule("aten.sqrt.default", table=COMPLEX)
@@ -240,8 +240,8 @@ def matmul(
 
 @rule("aten.vdot.default", table=COMPLEX)
 def vdot(g: Builder, self: Value, other: Value) -> Value:
-    turned = Value(conj(g, self).name, g.dtype, self.dims)
-    return matmul(g, turned, other)
+    conjugate = Value(conj(g, self).name, g.dtype, self.dims)
+    return matmul(g, conjugate, other)
 
 
 @rule("aten.einsum.default", table=COMPLEX)

@@ -227,10 +227,10 @@ def hfft(
     """Return the real transform of a one-sided symmetric signal."""
     axes = axes_of(self, dim)
     sizes = lengths(g, self, axes, n, True)
-    turned = self
+    conjugate = self
     if is_complex(self):
-        turned = Value(conj(g, self).name, self.dtype, self.dims)
-    return inverse_half(g, turned, axes, sizes, modes_of(norm)[0])
+        conjugate = Value(conj(g, self).name, self.dtype, self.dims)
+    return inverse_half(g, conjugate, axes, sizes, modes_of(norm)[0])
 
 
 @rule("aten.fft_ihfft.default", table=COMPLEX)

@@ -164,8 +164,8 @@ def cholesky_solve(
     g: Builder, self: Value, input2: Value, upper: bool = False
 ) -> Value:
     """Return the solutions of ``L @ L.mT @ x = self``."""
-    turned = transposed(g, input2)
-    lower, higher = (turned, input2) if upper else (input2, turned)
+    swapped = transposed(g, input2)
+    lower, higher = (swapped, input2) if upper else (input2, swapped)
     return triangular(g, higher, triangular(g, lower, self, False), True)
 
 

@@ -138,8 +138,8 @@ def pairwise_distance(
     eps: float = 1e-06,
     keepdim: bool = False,
 ) -> Value:
-    apart = g.op("Add", g.op("Sub", *g.floats(x1, x2)), float(eps))
-    return vector_norm(g, apart, float(p), -1, keepdim)
+    difference = g.op("Add", g.op("Sub", *g.floats(x1, x2)), float(eps))
+    return vector_norm(g, difference, float(p), -1, keepdim)
 
 
 @rule("aten.cdist.default", "aten._cdist_forward.default")
@@ -150,8 +150,8 @@ def cdist(
     p: float = 2,
     compute_mode: int | None = None,
 ) -> Value:
-    apart = g.op("Sub", g.op("Unsqueeze", x1, [-2]), g.op("Unsqueeze", x2, [-3]))
-    return vector_norm(g, apart, float(p), -1)
+    difference = g.op("Sub", g.op("Unsqueeze", x1, [-2]), g.op("Unsqueeze", x2, [-3]))
+    return vector_norm(g, difference, float(p), -1)
 
 
 @rule("aten.pdist.default", "aten._pdist_forward.default")

@@ -190,8 +190,8 @@ def log_normal(g: Builder, self: Value, mean: float = 1.0, std: float = 2.0) -> 
 
 @rule("aten.cauchy.default")
 def cauchy(g: Builder, self: Value, median: float = 0.0, sigma: float = 1.0) -> Value:
-    turn = g.op("Mul", g.op("Sub", open_uniform(g, self), 0.5), math.pi)
-    noise = g.op("Mul", g.op("Tan", turn), float(sigma))
+    angle = g.op("Mul", g.op("Sub", open_uniform(g, self), 0.5), math.pi)
+    noise = g.op("Mul", g.op("Tan", angle), float(sigma))
     return g.op("Add", noise, float(median))
 
 

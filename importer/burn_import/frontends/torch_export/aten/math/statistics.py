@@ -160,8 +160,10 @@ def corrcoef(g: Builder, self: Value) -> Value:
 
 def _product(g: Builder, a: Value | None, b: Value | None) -> Value | None:
     """Return the product of the given weights, None without any."""
-    given = [g.cast(x) for x in (a, b) if x is not None]
-    return g.op("Mul", *given) if len(given) == 2 else given[0] if given else None
+    weights = [g.cast(x) for x in (a, b) if x is not None]
+    return (
+        g.op("Mul", *weights) if len(weights) == 2 else weights[0] if weights else None
+    )
 
 
 def _count_and_mean(g: Builder, x: Value, weights: Value | None) -> tuple[Value, Value]:

@@ -32,8 +32,8 @@ def error(g: Builder, self: Value, target: Value) -> Value:
 
 @rule("aten.mse_loss.default")
 def mse_loss(g: Builder, self: Value, target: Value, reduction: int = MEAN) -> Value:
-    apart = error(g, self, target)
-    return reduce(g, g.op("Mul", apart, apart), reduction)
+    difference = error(g, self, target)
+    return reduce(g, g.op("Mul", difference, difference), reduction)
 
 
 @rule("aten.l1_loss.default")
@@ -169,9 +169,9 @@ def _stirling(g: Builder, x: Value) -> Value:
 def hinge_embedding_loss(
     g: Builder, self: Value, target: Value, margin: float = 1.0, reduction: int = MEAN
 ) -> Value:
-    apart = g.op("Relu", g.op("Sub", g.cast(margin), self))
+    difference = g.op("Relu", g.op("Sub", g.cast(margin), self))
     zero = g.cast(0)
-    other = g.op("Where", _is(g, target, 1), zero, apart)
+    other = g.op("Where", _is(g, target, 1), zero, difference)
     same = g.op("Where", _is(g, target, -1), zero, self)
     return reduce(g, g.op("Add", other, same), reduction)
 

@@ -46,10 +46,7 @@ def multi_margin_loss(
     numbers = g.at(INT64).op("Range", g.constant(0), width, g.constant(1))
     own = g.at(BOOL).op("Equal", numbers, column)
     others = g.op("Where", own, g.cast(0), near)
-    losses = g.op("ReduceMean", others, [1], keepdims=0)
-    if reduction == 0 and self.rank < _ROWS:
-        return g.op("Squeeze", losses, [0])
-    return reduce(g, losses, reduction)
+    return _reduced_means(g, others, reduction, is_one_row=self.rank < _ROWS)
 
 
 @rule("aten.multilabel_margin_loss.default")
@@ -66,14 +63,23 @@ def multilabel_margin_loss(
     none = g.op("Mul", valid, 0)
     own = g.op("ScatterElements", none, index, valid, axis=1, reduction="max")
     right = g.op("Unsqueeze", g.op("GatherElements", x, index, axis=1), [2])
-    apart = g.op("Sub", g.op("Add", g.op("Unsqueeze", x, [1]), 1), right)
-    near = g.op("Mul", g.op("Max", apart, g.cast(0)), g.op("Unsqueeze", valid, [2]))
+    difference = g.op("Sub", g.op("Add", g.op("Unsqueeze", x, [1]), 1), right)
+    near = g.op(
+        "Mul", g.op("Max", difference, g.cast(0)), g.op("Unsqueeze", valid, [2])
+    )
     others = g.op("Unsqueeze", g.op("Sub", g.cast(1), own), [1])
     total = g.op("ReduceSum", g.op("Mul", near, others), [1], keepdims=0)
-    losses = g.op("ReduceMean", total, [1], keepdims=0)
-    if reduction == 0 and self.rank < _ROWS:
-        return g.op("Squeeze", losses, [0])
-    return reduce(g, losses, reduction)
+    return _reduced_means(g, total, reduction, is_one_row=self.rank < _ROWS)
+
+
+def _reduced_means(
+    g: Builder, losses: Value, reduction: int, *, is_one_row: bool
+) -> Value:
+    """Return the reduction of the means of ``losses`` [rows, classes] over classes."""
+    means = g.op("ReduceMean", losses, [1], keepdims=0)
+    if reduction == 0 and is_one_row:
+        return g.op("Squeeze", means, [0])
+    return reduce(g, means, reduction)
 
 
 @rule("aten.embedding_renorm.default")

@@ -35,8 +35,8 @@ def resize_to(
         return g.op("Resize", x, None, factors, mode=mode, **options)
     assert sizes is not None
     lead = [g.extent(x, axis) for axis in range(x.rank - len(sizes))]
-    wanted = [*lead, *sizes]
-    return g.op("Resize", x, None, None, wanted, mode=mode, **options)
+    extents = [*lead, *sizes]
+    return g.op("Resize", x, None, None, extents, mode=mode, **options)
 
 
 def check_sizes(
@@ -50,14 +50,21 @@ def check_sizes(
         UnsupportedModel: they are not.
     """
     old, new = (of.dims or () for of in (x, g.results[0]))
-    wanted = sizes or new[2:]
-    for extent, scale, size in zip(old[2:], scales, wanted, strict=False):
+    extents = sizes or new[2:]
+    for extent, scale, size in zip(old[2:], scales, extents, strict=False):
         if isinstance(extent, int) and isinstance(size, int) and scale is not None:
             scaled = scaled_extent(extent, scale)
             if scaled != size:
                 raise UnsupportedModel(
                     f"expected {extent} * {scale} elements, {scaled}, got {size}"
                 )
+
+
+def _scale_factors(
+    output_size: Sizes, only: float | None, *by_axis: float | None
+) -> Sequence[float | None]:
+    """Return the factors of the spatial axes; those of images are the last ones."""
+    return [only] if len(output_size) == 1 else by_axis[-len(output_size) :]
 
 
 def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:
@@ -80,8 +87,7 @@ def nearest(options: dict[str, Any]) -> tuple[Rule, Rule]:
         scales_h: float | None = None,
         scales_w: float | None = None,
     ) -> Value:
-        by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
-        factors = [scales] if len(output_size) == 1 else by_axis
+        factors = _scale_factors(output_size, scales, scales_d, scales_h, scales_w)
         return resize_to(g, self, output_size, factors, "nearest", options)
 
     return vector, plain
@@ -115,8 +121,7 @@ def interpolated(mode: str, **options: Any) -> tuple[Rule, Rule]:
         scales_h: float | None = None,
         scales_w: float | None = None,
     ) -> Value:
-        by_axis = [scales_d, scales_h, scales_w][-len(output_size) :]
-        factors = [scales] if len(output_size) == 1 else by_axis
+        factors = _scale_factors(output_size, scales, scales_d, scales_h, scales_w)
         chosen = all_options(align_corners)
         return resize_to(g, self, output_size, factors, mode, chosen)
 

@@ -44,9 +44,9 @@ def strided_indices(
     numbers = [n for n in (*size, *stride, start) if isinstance(n, int)]
     stored, count = layout.places(), len(size)
     if stored is not None and len(numbers) == 2 * count + 1:
-        wanted = element_positions(numbers[:count], numbers[count:-1], numbers[-1])
-        if wanted is not None:
-            return g.constant(_indices_of_positions(stored, wanted))
+        elements = element_positions(numbers[:count], numbers[count:-1], numbers[-1])
+        if elements is not None:
+            return g.constant(_indices_of_positions(stored, elements))
     if not layout.is_ordered or not isinstance(layout.offset, int):
         raise UnsupportedModel(
             f"expected a contiguous tensor, got strides "
@@ -57,13 +57,13 @@ def strided_indices(
     return _computed_indices(g, size, stride, _relative_start(g, start, layout.offset))
 
 
-def _indices_of_positions(stored: Array, wanted: Array) -> Array:
-    """Return the indices of the positions ``wanted`` among those in ``stored``."""
+def _indices_of_positions(stored: Array, elements: Array) -> Array:
+    """Return the indices of the positions ``elements`` among those in ``stored``."""
     flat = stored.reshape(-1)
     order = np.argsort(flat, kind="stable")
-    positions = np.searchsorted(flat[order], wanted)
+    positions = np.searchsorted(flat[order], elements)
     index = order[np.minimum(positions, flat.size - 1)] if flat.size else positions
-    if wanted.size and (not flat.size or (flat[index] != wanted).any()):
+    if elements.size and (not flat.size or (flat[index] != elements).any()):
         raise UnsupportedModel(
             "expected a view within the tensor, got memory outside of it"
         )
@@ -176,13 +176,13 @@ def resize(g: Builder, self: Value, size: Sizes) -> Value:
     dims = self.dims or ()
     numbers = [n for n in (*dims, *size) if isinstance(n, int)]
     if len(numbers) == len(dims) + len(size):
-        products, wanted = (
+        old_size, new_size = (
             prod(n) for n in (numbers[: len(dims)], numbers[len(dims) :])
         )
-        if products == wanted:
+        if old_size == new_size:
             return g.op("Reshape", self, list(size))
-        if products > wanted:
-            return g.op("Reshape", g.op("Slice", flat, [0], [wanted]), list(size))
+        if old_size > new_size:
+            return g.op("Reshape", g.op("Slice", flat, [0], [new_size]), list(size))
     more = g.at(INT64).op("Max", g.at(INT64).op("Sub", total, count), 0)
     end = g.at(INT64).op("Unsqueeze", more, [0])
     pads = g.at(INT64).op("Concat", g.constant([0]), end, axis=0)

@@ -235,8 +235,8 @@ _IMAGES = 4
 @rule("aten.channel_shuffle.default", "aten.native_channel_shuffle.default")
 def channel_shuffle(g: Builder, self: Value, groups: int) -> Value:
     sizes = [g.extent(self, axis) for axis in range(self.rank)]
-    apart = g.op("Reshape", self, [sizes[0], groups, -1, *sizes[2:]])
-    mixed = g.op("Transpose", apart, perm=(0, 2, 1, *range(3, self.rank + 1)))
+    grouped = g.op("Reshape", self, [sizes[0], groups, -1, *sizes[2:]])
+    mixed = g.op("Transpose", grouped, perm=(0, 2, 1, *range(3, self.rank + 1)))
     return g.op("Reshape", mixed, sizes)
 
 

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import NamedTuple
 
+from burn.backend.cpu.jit.images.activation_source import activation_source
 from burn.backend.cpu.jit.writer import ENTRIES
 
 
@@ -73,7 +74,6 @@ def source_of(tiles: Tiles, pixel: int) -> str:
         choices="\n".join(choices),
         used=f"{used}, [ 1, %size{smallest} ]",
     )
-    functions = [_tile(size, lanes, pixel) for size in tiles.pixels]
     entries = ENTRIES.format(
         loads="  %parts = load i64, ptr %data", given="ptr %data, "
     )
@@ -84,7 +84,8 @@ def source_of(tiles: Tiles, pixel: int) -> str:
         f"declare {kind} @llvm.masked.load.{vector}.p0(ptr, i32, {mask}, {kind})",
         f"declare void @llvm.masked.store.{vector}.p0({kind}, ptr, i32, {mask})",
     ]
-    return "\n".join([*functions, body, entries, *declared, ""])
+    functions = tile_source(tiles, pixel, is_clip=True)
+    return "\n".join([functions, body, entries, *declared, ""])
 
 
 _PARAMETERS = (
@@ -98,7 +99,19 @@ _ARGUMENTS = (
 )
 
 
-def _tile(size: int, lanes: int, pixel: int) -> str:
+def tile_source(tiles: Tiles, pixel: int, *, is_clip: bool, name: str = "tile") -> str:
+    """Return the functions ``@tile1`` etc. of tiles, by their numbers of pixels.
+
+    Pixels of the image are ``pixel`` bytes apart. The activation of the sums is a
+    piecewise linear function, or one that ``is_clip``.
+    """
+    return "\n".join(
+        _tile(f"{name}{size}", size, tiles.channels, pixel, is_clip)
+        for size in tiles.pixels
+    )
+
+
+def _tile(name: str, size: int, lanes: int, pixel: int, is_clip: bool) -> str:
     """Return the function that adds the products of a pass to ``size`` pixels."""
     common = {
         "kind": f"<{lanes} x float>",
@@ -107,16 +120,17 @@ def _tile(size: int, lanes: int, pixel: int) -> str:
         "splat": f"<{lanes} x i32> zeroinitializer",
     }
     rows = {
-        name: "\n".join(
+        key: "\n".join(
             template.format(i=i, offset=i * pixel, **common) for i in range(size)
         )
-        for name, template in _ROWS.items()
+        for key, template in _ROWS.items()
     }
     return _TILE.format(
-        size=size,
+        name=name,
         parameters=_PARAMETERS,
         integers=f"<{lanes} x i32>",
         numbers=", ".join(f"i32 {lane}" for lane in range(lanes)),
+        activated=activation_source("end", size, lanes, is_clip),
         **common,
         **rows,
     )
@@ -149,11 +163,6 @@ _ROWS = {
   %both{i} = fadd {kind} %added{i}, %other{i}""",
     "ends": """\
   %end{i} = phi {kind} [ %added{i}, %end ], [ %both{i}, %residual ]""",
-    "bounded": """\
-  %is.low{i} = fcmp olt {kind} %end{i}, %low
-  %above{i} = select <{lanes} x i1> %is.low{i}, {kind} %low, {kind} %end{i}
-  %is.high{i} = fcmp ogt {kind} %above{i}, %high
-  %last{i} = select <{lanes} x i1> %is.high{i}, {kind} %high, {kind} %above{i}""",
     "whole": """\
   store {kind} %last{i}, ptr %to{i}, align 4""",
     "part": """\
@@ -162,7 +171,7 @@ _ROWS = {
   call void @llvm.masked.store.v{lanes}f32.p0({kind} %added{i}, ptr %to{i}, {mask})""",
 }
 _TILE = """\
-define internal void @tile{size}({parameters}) noinline {{
+define internal void @{name}({parameters}) noinline {{
 entry:
   %left.narrow = trunc i64 %left to i32
   %left.one = insertelement <{lanes} x i32> poison, i32 %left.narrow, i64 0
@@ -213,14 +222,7 @@ residual:
   br label %bounded
 bounded:
 {ends}
-  %low.number = load float, ptr %limits
-  %high.at = getelementptr float, ptr %limits, i64 1
-  %high.number = load float, ptr %high.at
-  %low.one = insertelement {kind} poison, float %low.number, i64 0
-  %low = shufflevector {kind} %low.one, {kind} poison, <{lanes} x i32> zeroinitializer
-  %high.one = insertelement {kind} poison, float %high.number, i64 0
-  %high = shufflevector {kind} %high.one, {kind} poison, <{lanes} x i32> zeroinitializer
-{bounded}
+{activated}
   %is.whole = icmp uge i64 %left, {lanes}
   br i1 %is.whole, label %whole, label %part
 whole:

@@ -63,8 +63,8 @@ def find_library() -> LibraryChoice:
     """
     os.environ.setdefault(*SPIN)
     refused: list[str] = []
-    given = os.environ.get(PATH_VARIABLE)
-    for path in [given] if given else candidates():
+    path_setting = os.environ.get(PATH_VARIABLE)
+    for path in [path_setting] if path_setting else candidates():
         try:
             return LibraryChoice(open_library(path), tuple(refused))
         except (OSError, AttributeError) as error:

@@ -16,6 +16,7 @@ KERNELS = {
         "convolution.convolution": (
             "conv conv_grads conv_then conv_transpose conv_weight_grad"
         ),
+        "convolution.expansion": "expanded_depthwise",
         "einsum": "einsum",
         "elementwise": "add clip div mul relu sub",
         "matmul": "linear linear_then matmul matmul_then",

@@ -79,13 +79,13 @@ class _Chain:
         whole = [x, *(operand for operand, single in pairs if not single)]
         out = next((y for y in whole if _is_free(y, (x, *operands))), None)
         like = x if out is None else out
-        given = [
+        arrays = [
             operand if single else like_memory(operand, like)
             for operand, single in ((x, False), *pairs)
         ]
         if out is None:
-            out = empty_like(given[0], *given[1:])
-        self._prepared.run(*map(address, given), address(out))
+            out = empty_like(arrays[0], *arrays[1:])
+        self._prepared.run(*map(address, arrays), address(out))
         return out
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from burn.backend.cpu.blas.generated_rows import generated_row
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import BIAS, DST, SRC, WEIGHTS, WEIGHTS_MD
 from burn.backend.cpu.onednn.binding.cache import Primitives, work_of_row
@@ -104,7 +105,9 @@ def _product_of(x: Array, y: Array, ending: "_Ending") -> Array | None:
 @linear_op.on(Cpu)
 def linear(x: Array, weight: Array, bias: Array | None = None) -> Array:
     """Compute :func:`burn.ops.linear` with oneDNN if faster, else with NumPy."""
-    out = _linear(x, weight, bias, _Ending())
+    out = generated_row(x, weight, bias)
+    if out is None:
+        out = _linear(x, weight, bias, _Ending())
     return linear_op.kernel(x, weight, bias) if out is None else out
 
 
@@ -118,8 +121,8 @@ def linear_then(
     after: After,
 ) -> Array:
     """Compute :func:`burn.ops.fused.linear_then` with oneDNN or NumPy."""
-    out = None
-    if residual is None or residual.dtype in (x.dtype, FLOAT32):
+    out = generated_row(x, weight, bias, residual, after)
+    if out is None and (residual is None or residual.dtype in (x.dtype, FLOAT32)):
         rows = None if residual is None else _rows(residual)
         out = _linear(x, weight, bias, _Ending(after, rows))
     if out is None:

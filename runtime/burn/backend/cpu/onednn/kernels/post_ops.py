@@ -82,8 +82,8 @@ def activation_description(api: Api, after: After, line: Handle) -> Description 
     (name, *numbers), *rest = after
     post = PostOps(api)
     activations(post, tuple(rest))
-    kind, *given = *_KINDS[name], *numbers
-    alpha, beta = (*given, 0.0, 0.0)[:2]
+    kind, *parameters = *_KINDS[name], *numbers
+    alpha, beta = (*parameters, 0.0, 0.0)[:2]
     return described(
         *(api, "eltwise_forward", api.engine, INFERENCE, kind),
         *(line, line, alpha, beta),

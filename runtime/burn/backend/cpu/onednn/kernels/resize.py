@@ -43,9 +43,9 @@ def _is_weighted(x: Array, scales: Any, sizes: Any, chosen: Options) -> bool:
         return False
     if chosen.coordinate_transformation_mode == "tf_crop_and_resize":
         return False
-    given = scales if sizes is None else sizes
-    fixed = isinstance(given, list | tuple)
-    return fixed and all(isinstance(number, int | float) for number in given)
+    numbers = scales if sizes is None else sizes
+    fixed = isinstance(numbers, list | tuple)
+    return fixed and all(isinstance(number, int | float) for number in numbers)
 
 
 def _is_faster(x: Array, steps: list[Resampling]) -> bool:

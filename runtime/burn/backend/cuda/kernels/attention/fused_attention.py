@@ -272,13 +272,13 @@ class Flash:
             intermediate_data_type=types.FLOAT,
             compute_data_type=types.FLOAT,
         )
-        *given, (shape, strides) = [
+        *layouts, (shape, strides) = [
             (list(shape), [stride // 2 for stride in strides])
             for shape, strides in forms
         ]
         query, key, value = (
             graph.tensor(name=name, dim=dim, stride=stride)
-            for name, (dim, stride) in zip("qkv", given, strict=True)
+            for name, (dim, stride) in zip("qkv", layouts, strict=True)
         )
         out, _ = graph.sdpa(
             q=query,

@@ -43,8 +43,8 @@ def _kernel(name: str, formula: str, parameters: tuple[str, ...]) -> Any:
     import cupy
 
     operands = ["T x", *(f"float64 {parameter}_" for parameter in parameters)]
-    given = "".join(f"const W {p} = (W){p}_; " for p in parameters)
-    body = f"typedef typename Wide<T>::type W; const W v = (W)x; {given}"
+    declarations = "".join(f"const W {p} = (W){p}_; " for p in parameters)
+    body = f"typedef typename Wide<T>::type W; const W v = (W)x; {declarations}"
     return cupy.ElementwiseKernel(
         ", ".join(operands),
         "T y",

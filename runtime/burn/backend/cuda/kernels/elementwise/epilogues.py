@@ -71,11 +71,11 @@ def statements(after: After) -> str:
     lines = []
     for name, *values in after:
         formula, names = _FORMULAS[name]
-        given = "".join(
+        declarations = "".join(
             f"const W {key} = {_literal(value)}; "
             for key, value in zip(names, values, strict=True)
         )
-        lines.append(f"{{ {given}v = {formula}; }}")
+        lines.append(f"{{ {declarations}v = {formula}; }}")
     return " ".join(lines)
 
 

@@ -102,12 +102,12 @@ class Printer:
     def value(self, expression: Expression, dtype: Any) -> str:
         """Return the variable or literal of ``expression``, converted to ``dtype``."""
         if isinstance(expression, Operand):
-            name, given = f"x{expression.number}", expression.dtype
+            name, source = f"x{expression.number}", expression.dtype
         elif isinstance(expression, Element):
-            name, given = self._element(expression), expression.dtype
+            name, source = self._element(expression), expression.dtype
         else:
             return _number(expression, dtype)
-        return name if given == dtype else _convert(name, given, dtype)
+        return name if source == dtype else _convert(name, source, dtype)
 
     def _element(self, element: Element) -> str:
         if element in self._names:
@@ -141,19 +141,19 @@ def _formula(element: Element, arg: str, name: str) -> str:
         defaults: dict[str, float] = {}
     else:
         text, defaults = FORMULAS[element.name]  # type: ignore[index]
-    given = "".join(
+    declarations = "".join(
         f"const W {key} = {_number(numbers.get(key, value), element.dtype)}; "
         for key, value in defaults.items()
     )
-    return f"typedef {kind} W; const W v = {arg}; {given}{name} = {text};"
+    return f"typedef {kind} W; const W v = {arg}; {declarations}{name} = {text};"
 
 
-def _convert(name: str, given: Any, wanted: Any) -> str:
-    if wanted == _BOOL:
-        return name if given == _BOOL else f"({name} != 0)"
-    if wanted == _HALF and given != _BOOL:
+def _convert(name: str, source: Any, target: Any) -> str:
+    if target == _BOOL:
+        return name if source == _BOOL else f"({name} != 0)"
+    if target == _HALF and source != _BOOL:
         return f"(float)(__half)(float){name}"
-    return f"({VALUES[wanted]}){name}"
+    return f"({VALUES[target]}){name}"
 
 
 def _number(value: Any, dtype: Any) -> str:

@@ -315,11 +315,11 @@ def multiply(
     device = cupy.cuda.runtime.getDevice()
     y, left = describe_matrices(y)
     x, right = describe_matrices(x)
-    given = None if out is None else matrix_of(out)
-    if out is not None and (given is None or given.transposed):
+    target = None if out is None else matrix_of(out)
+    if out is not None and (target is None or target.transposed):
         return None
     extra = Extra(
-        *(bias is not None, addend is not None, activation, scale, given),
+        *(bias is not None, addend is not None, activation, scale, target),
         wide=out is not None and out.dtype != x.dtype,
     )
     product = _prepared_product(device, x.dtype, left, right, extra)

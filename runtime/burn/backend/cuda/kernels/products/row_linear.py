@@ -115,8 +115,8 @@ def _are_supported(operands: Operands, norm: Norm, after: After) -> bool:
         return False
     if norm and form.rows * form.inner * x.itemsize > _SHARED:
         return False
-    given = [array for array in operands if array is not None]
-    if any(array.dtype != x.dtype for array in given):
+    present = [array for array in operands if array is not None]
+    if any(array.dtype != x.dtype for array in present):
         return False
     shape = (*x.shape[:-1], form.columns)
     if has_residual(after) and (residual is None or residual.shape != shape):

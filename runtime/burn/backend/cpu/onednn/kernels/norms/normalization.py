@@ -144,10 +144,10 @@ def batch_norm_then(
     epsilon: float = 1e-5,
 ) -> Array:
     """Compute :func:`burn.ops.fused.batch_norm_then` with oneDNN, or with NumPy."""
-    given, out, notes = (mean, var, weight, bias), None, noting()
+    parameters, out, notes = (mean, var, weight, bias), None, noting()
     names = [name for name, *_ in after]
     factor = after[0][1] if names[0] == "scale" else 1.0
-    has_relu, parts = names[-1] == "relu", given
+    has_relu, parts = names[-1] == "relu", parameters
     if (
         factor != 1.0
         and notes is not None
@@ -161,10 +161,10 @@ def batch_norm_then(
             *(_scale_constant(part, factor, notes) for part in scales),
             None,
         )[:4]
-    if parts is not given or factor == 1.0:
+    if parts is not parameters or factor == 1.0:
         out = _normalize(x, parts, epsilon, has_relu * FUSE_RELU)
     if out is None:
-        return batch_norm_then_op.kernel(x, *given, after=after, epsilon=epsilon)
+        return batch_norm_then_op.kernel(x, *parameters, after=after, epsilon=epsilon)
     return out
 
 

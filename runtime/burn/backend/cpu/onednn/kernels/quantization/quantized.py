@@ -76,18 +76,18 @@ class QuantizedOperands(NamedTuple):
         return (*parts, self.result is None, self.dtype.char, self.after)
 
 
-def session_for(given: QuantizedOperands) -> Session | None:
+def session_for(layer: QuantizedOperands) -> Session | None:
     """Return the session if oneDNN supports the operands."""
-    (x, _, _), (weight, _, shift) = given.x, given.weight
+    (x, _, _), (weight, _, shift) = layer.x, layer.weight
     if x.dtype not in (int8, uint8) or weight.dtype != int8 or is_shifted(shift):
         return None
-    addend = given.residual
+    addend = layer.residual
     if isinstance(addend, tuple):
-        if given.result is None or addend[0].dtype not in (int8, uint8):
+        if layer.result is None or addend[0].dtype not in (int8, uint8):
             return None
     elif addend is not None and addend.dtype != FLOAT32:
         return None
-    if given.bias is not None and given.bias.dtype != FLOAT32:
+    if layer.bias is not None and layer.bias.dtype != FLOAT32:
         return None
     session = current()
     return session if session and session.api.instructions() & VNNI else None
@@ -104,12 +104,12 @@ def _sum(residual: Integers) -> tuple[float, int, int]:
     return float(np.reshape(scale, ())), zero, KINDS[numbers.dtype]
 
 
-def may_be_in_place(given: QuantizedOperands) -> bool:
+def may_be_in_place(layer: QuantizedOperands) -> bool:
     """Return whether the result may overwrite the integer addend."""
-    addend = given.residual
+    addend = layer.residual
     if not isinstance(addend, tuple):
         return False
-    return may_overwrite(addend[0], given.x[0], given.weight[0], given.bias)
+    return may_overwrite(addend[0], layer.x[0], layer.weight[0], layer.bias)
 
 
 class Layer:
@@ -134,22 +134,22 @@ class Layer:
     def implementation(self) -> str:
         return self._prepared.description.implementation
 
-    def run(self, given: QuantizedOperands) -> Array:
+    def run(self, layer: QuantizedOperands) -> Array:
         """Return the result."""
-        x, residual = given.x[0], given.residual
+        x, residual = layer.x[0], layer.residual
         if self._arranged is not None:
             x = self._arranged(x)
-        out, others = self._result(given, residual)
-        places = [address(x), self._weights.place(given.weight[0]), address(out)]
+        out, others = self._result(layer, residual)
+        places = [address(x), self._weights.place(layer.weight[0]), address(out)]
         places += [address(part) for part in others]
-        if given.bias is not None:
-            places.append(address(given.bias))
-        scalings = _scaling_arrays(given)
+        if layer.bias is not None:
+            places.append(address(layer.bias))
+        scalings = _scaling_arrays(layer)
         self._prepared.run(*places, *map(address, scalings))
         return out
 
     def _result(
-        self, given: QuantizedOperands, residual: Any
+        self, layer: QuantizedOperands, residual: Any
     ) -> tuple[Array, list[Array]]:
         """Return memory for the result, and the remaining addends."""
         if isinstance(residual, tuple):
@@ -157,11 +157,11 @@ class Layer:
             if self._residual is not None:
                 source = self._residual(source)
             if self._in_place:
-                return source.view(given.dtype), []
-            out = self._empty(given.dtype)
+                return source.view(layer.dtype), []
+            out = self._empty(layer.dtype)
             _assign(out.view(source.dtype), source)
             return out, []
-        out = self._empty(given.dtype)
+        out = self._empty(layer.dtype)
         if residual is None:
             return out, []
         return out, [residual if self._residual is None else self._residual(residual)]
@@ -180,31 +180,31 @@ def _assign(target: Array, source: Array) -> None:
         notes.assign(target, source)
 
 
-def _scaling_arrays(given: QuantizedOperands) -> list[Array]:
+def _scaling_arrays(layer: QuantizedOperands) -> list[Array]:
     """Return scales and zero points, in the order of :func:`scalings_of`."""
-    scales, shifts = [given.x[1], given.weight[1]], [given.x[2]]
-    if given.result is not None:
-        scales.append(given.result[0])
-        shifts.append(given.result[1])
+    scales, shifts = [layer.x[1], layer.weight[1]], [layer.x[2]]
+    if layer.result is not None:
+        scales.append(layer.result[0])
+        shifts.append(layer.result[1])
     return scales + [wide(shift) for shift in shifts if is_shifted(shift)]
 
 
-def scalings_of(given: QuantizedOperands, mask: int) -> Scalings:
+def scalings_of(layer: QuantizedOperands, mask: int) -> Scalings:
     """Return the scaled and shifted operands; ``mask`` has the weights' output axis."""
-    by_output = mask if _count(given.weight[1]) > 1 else 0
+    by_output = mask if _count(layer.weight[1]) > 1 else 0
     scales = [(SRC, 0), (WEIGHTS, by_output)]
-    shifts = [SRC] if is_shifted(given.x[2]) else []
-    if given.result is not None:
+    shifts = [SRC] if is_shifted(layer.x[2]) else []
+    if layer.result is not None:
         scales.append((DST, 0))
-        if is_shifted(given.result[1]):
+        if is_shifted(layer.result[1]):
             shifts.append(DST)
     return Scalings(tuple(scales), tuple(shifts))
 
 
 def _scaling_operands(
-    api: Api, given: QuantizedOperands, scalings: Scalings
+    api: Api, layer: QuantizedOperands, scalings: Scalings
 ) -> Operands:
-    outputs = _count(given.weight[1])
+    outputs = _count(layer.weight[1])
     operands: Operands = [
         (SCALES | which, strided(api, (outputs if which == WEIGHTS else 1,), (1,)))
         for which, _ in scalings.scales
@@ -214,24 +214,24 @@ def _scaling_operands(
     return operands
 
 
-def epilogue_of(api: Api, given: QuantizedOperands, other: Handle) -> Any:
-    addend = given.residual
+def epilogue_of(api: Api, layer: QuantizedOperands, other: Handle) -> Any:
+    addend = layer.residual
     if isinstance(addend, tuple):
-        return post_ops(api, given.after, None, _sum(addend))
-    return post_ops(api, given.after, other)
+        return post_ops(api, layer.after, None, _sum(addend))
+    return post_ops(api, layer.after, other)
 
 
 def operands_of(
-    given: QuantizedOperands, parts: Any, api: Api, scalings: Scalings
+    layer: QuantizedOperands, parts: Any, api: Api, scalings: Scalings
 ) -> Operands:
     source, description, target, other, bias = parts
     operands: Operands = [(SRC, source), (WEIGHTS, description.descriptor(WEIGHTS_MD))]
     operands.append((DST, target))
-    if given.residual is not None and not isinstance(given.residual, tuple):
-        operands.append((addend_index(given.after), other))
+    if layer.residual is not None and not isinstance(layer.residual, tuple):
+        operands.append((addend_index(layer.after), other))
     if bias is not None:
         operands.append((BIAS, bias))
-    return operands + _scaling_operands(api, given, scalings)
+    return operands + _scaling_operands(api, layer, scalings)
 
 
 def weights_of(

@@ -68,19 +68,19 @@ def conv_of_integers(
 ) -> Array:
     """Compute :func:`burn.ops.qdq_layers.conv_of_integers` with oneDNN if supported."""
     done = limited(after, limits)
-    given = QuantizedOperands(x, weight, bias, residual, result, dtype, done)
-    session = session_for(given)
+    layer = QuantizedOperands(x, weight, bias, residual, result, dtype, done)
+    session = session_for(layer)
     if session is not None and x[0].ndim in _RANKS and x[0].size:
-        in_place = may_be_in_place(given)
+        in_place = may_be_in_place(layer)
 
         def make(primitives: Primitives) -> "Layer | None":
-            return _conv(session, primitives, given, static, in_place)
+            return _conv(session, primitives, layer, static, in_place)
 
-        key = ("conv of integers", *given.key(), tuple(static.items()), in_place)
+        key = ("conv of integers", *layer.key(), tuple(static.items()), in_place)
         work = x[0].size * weight[0].size // x[0].shape[1]
         kernel: Layer | None = session.primitives.get(key, make, work)
         if kernel is not None:
-            return kernel.run(given)
+            return kernel.run(layer)
     return conv_of_integers_op.kernel(
         *(x, weight, bias, residual, result, limits), after=after, dtype=dtype, **static
     )
@@ -100,20 +100,20 @@ def linear_of_integers(
 ) -> Array:
     """Compute :func:`burn.ops.qdq_layers.linear_of_integers` with oneDNN, or NumPy."""
     done = limited(after, limits)
-    given = QuantizedOperands(x, weight, bias, residual, result, dtype, done)
-    session = session_for(given)
+    layer = QuantizedOperands(x, weight, bias, residual, result, dtype, done)
+    session = session_for(layer)
     if session is not None and x[0].ndim and x[0].size:
-        given = given._replace(x=(compact(x[0]), *x[1:]))
-        in_place = may_be_in_place(given)
+        layer = layer._replace(x=(compact(x[0]), *x[1:]))
+        in_place = may_be_in_place(layer)
 
         def make(primitives: Primitives) -> "Layer | None":
-            return _linear(session, primitives, given, in_place)
+            return _linear(session, primitives, layer, in_place)
 
-        key = ("linear of integers", *given.key(), in_place)
+        key = ("linear of integers", *layer.key(), in_place)
         work = x[0].size * len(weight[0])
         kernel: Layer | None = session.primitives.get(key, make, work)
         if kernel is not None:
-            return kernel.run(given)
+            return kernel.run(layer)
     return linear_of_integers_op.kernel(
         *(x, weight, bias, residual, result, limits), after=after, dtype=dtype
     )
@@ -122,12 +122,12 @@ def linear_of_integers(
 def _conv(
     session: Session,
     primitives: Primitives,
-    given: QuantizedOperands,
+    layer: QuantizedOperands,
     static: Any,
     in_place: bool,
 ) -> Layer | None:
     """Return a prepared convolution, None if unsupported."""
-    x, weight = given.x[0], given.weight[0]
+    x, weight = layer.x[0], layer.weight[0]
     groups = static.get("groups", 1)
     if x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
         return None
@@ -137,14 +137,14 @@ def _conv(
         return None
     api, shape = primitives.api, (x.shape[0], weight.shape[0], *wins.count)
     form, whole = Form(x.shape, shape, wins), Grouped.of_conv(weight, groups)
-    choice = _describe(api, given, form, whole)
+    choice = _describe(api, layer, form, whole)
     if choice is None:
         return None
     other = rebatched(form, choice.description.implementation, api.threads)
     if other is not None and groups == 1:
-        choice = _describe(api, given, other, whole) or choice
+        choice = _describe(api, layer, other, whole) or choice
     arranged = Arranged(primitives, x, channels_last(x.shape))
-    added = given.residual[0] if isinstance(given.residual, tuple) else given.residual
+    added = layer.residual[0] if isinstance(layer.residual, tuple) else layer.residual
     residual = None
     if added is not None:
         residual = Arranged(primitives, added, channels_last(shape))
@@ -155,7 +155,7 @@ def _conv(
 
 
 def _describe(
-    api: Api, given: QuantizedOperands, form: Form, whole: Grouped
+    api: Api, layer: QuantizedOperands, form: Form, whole: Grouped
 ) -> ConvDescription | None:
     """Return the description of a convolution in some form."""
     axes, rank = long_axes(form.wins), len(form.wins.size)
@@ -163,57 +163,57 @@ def _describe(
     if where is None:
         return None
     x, out = (only(extents, rank, axes) for extents in (form.x, form.shape))
-    source, target = image(api, x, given.x[0].dtype), image(api, out, given.dtype)
+    source, target = image(api, x, layer.x[0].dtype), image(api, out, layer.dtype)
     other = image(api, out, FLOAT32)
     view = whole.along(form.wins)
-    scalings = scalings_of(given, 1 if len(view.shape) == len(x) else 3)
-    bias = None if given.bias is None else of_array(api, given.bias)
+    scalings = scalings_of(layer, 1 if len(view.shape) == len(x) else 3)
+    bias = None if layer.bias is None else of_array(api, layer.bias)
     description = described(
         *(api, "convolution_forward", api.engine, INFERENCE, CONVOLUTION, source),
         *(any_layout(api, view.shape, view.dtype), bias, target, *where),
-        post=epilogue_of(api, given, other),
+        post=epilogue_of(api, layer, other),
         scalings=scalings,
         is_wrong=wrong_code(form.wins),
     )
     if description is None:
         return None
     parts = (source, description, target, other, bias)
-    return ConvDescription(description, operands_of(given, parts, api, scalings), view)
+    return ConvDescription(description, operands_of(layer, parts, api, scalings), view)
 
 
 def _linear(
-    session: Session, primitives: Primitives, given: QuantizedOperands, in_place: bool
+    session: Session, primitives: Primitives, layer: QuantizedOperands, in_place: bool
 ) -> Layer | None:
     """Return a prepared linear layer, None if unsupported."""
-    x, weight = given.x[0], given.weight[0]
+    x, weight = layer.x[0], layer.weight[0]
     if weight.ndim != 2 or x.shape[-1] != weight.shape[1] or not is_dense(weight):
         return None
     api, (outputs, width) = primitives.api, weight.shape
     shape, rows = (*x.shape[:-1], outputs), x.size // width
     source = strided(api, (rows, width), (width, 1), x.dtype)
-    target = strided(api, (rows, outputs), (outputs, 1), given.dtype)
+    target = strided(api, (rows, outputs), (outputs, 1), layer.dtype)
     other = strided(api, (rows, outputs), (outputs, 1))
     bias = None
-    if given.bias is not None:
+    if layer.bias is not None:
         bias = strided(api, (1, outputs), (outputs, 1))
-    scalings = scalings_of(given, 2)
+    scalings = scalings_of(layer, 2)
     turned = weight.T
     description = described(
         *(api, "matmul", api.engine, source),
         *(any_layout(api, turned.shape, turned.dtype), bias, target),
-        post=epilogue_of(api, given, other),
+        post=epilogue_of(api, layer, other),
         scalings=scalings,
     )
     if description is None:
         return None
     view = Grouped(turned.shape, turned.strides, turned.dtype)
-    order, added = tuple(range(len(shape))), given.residual
+    order, added = tuple(range(len(shape))), layer.residual
     residual = None
     if added is not None:
         numbers = added[0] if isinstance(added, tuple) else added
         residual = Arranged(primitives, numbers, row_major(shape))
     operands = operands_of(
-        given, (source, description, target, other, bias), api, scalings
+        layer, (source, description, target, other, bias), api, scalings
     )
     weights = weights_of(session, primitives, view, description)
     prepared = primitives.prepared(description, operands)

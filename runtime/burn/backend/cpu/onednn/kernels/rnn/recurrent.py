@@ -72,15 +72,15 @@ def _register(
 
     @forward.on(Cpu)
     def layer(*operands: Array | None, **options: Any) -> tuple[Array, ...]:
-        given = LayerOperands.of(operands, states)
-        outputs = _layer(cell_of(options), given, options)
+        layer = LayerOperands.of(operands, states)
+        outputs = _layer(cell_of(options), layer, options)
         return forward.kernel(*operands, **options) if outputs is None else outputs
 
     @backward.on(Cpu)
     def gradient(*operands: Any, **options: Any) -> tuple[Array, ...]:
         grads, outs = operands[:count], operands[count : 2 * count]
-        given = LayerOperands.of(operands[2 * count :], states)
-        gradients = _layer_grad(cell_of(options), grads, outs, given, options)
+        layer = LayerOperands.of(operands[2 * count :], states)
+        gradients = _layer_grad(cell_of(options), grads, outs, layer, options)
         return backward.kernel(*operands, **options) if gradients is None else gradients
 
 
@@ -90,49 +90,49 @@ _register(rnn, rnn_grad, 1, _plain_cell)
 
 
 def _layer(
-    cell: Cell | None, given: LayerOperands, options: Any
+    cell: Cell | None, layer: LayerOperands, options: Any
 ) -> tuple[Array, ...] | None:
     """Return all outputs and the last states; None if NumPy should compute them."""
     chosen, notes = Options(**options), noting()
-    prepared = _prepared_form(cell, given, chosen)
+    prepared = _prepared_form(cell, layer, chosen)
     if prepared is None:
-        return _with_ends(cell, given, chosen)
-    session, form, given = prepared
+        return _with_ends(cell, layer, chosen)
+    session, form, layer = prepared
     if notes is not None and notes.workspaces.is_wanted() and _is_smooth(form):
         training = _training(session, form)
         if training is not None:
             space = training.workspace()
             notes.keep(space)
             notes.workspaces.leave(form, space)
-            return _laid_out(training.run(given, space), chosen)
-    results = _infer(session, form, given)
+            return _laid_out(training.run(layer, space), chosen)
+    results = _infer(session, form, layer)
     return None if results is None else _laid_out(results, chosen)
 
 
 def _infer(
-    session: Session, form: Form, given: LayerOperands
+    session: Session, form: Form, layer: LayerOperands
 ) -> tuple[Array, ...] | None:
     def make(primitives: Primitives) -> Layer | None:
         return prepare(session, primitives, form)
 
     kernel: Layer | None = session.primitives.get(form, make, form.work)
-    return None if kernel is None else kernel.run(given)
+    return None if kernel is None else kernel.run(layer)
 
 
 def _with_ends(
-    cell: Cell | None, given: LayerOperands, options: Options
+    cell: Cell | None, layer: LayerOperands, options: Options
 ) -> tuple[Array, ...] | None:
     """Return a plan's results for sequences of different lengths, else None."""
-    notes, lengths = noting(), given.lengths
-    if notes is None or lengths is None or cell is None or given.x.ndim != 3:
+    notes, lengths = noting(), layer.lengths
+    if notes is None or lengths is None or cell is None or layer.x.ndim != 3:
         return None
     if options.layout:
-        states = tuple(map(_swap_first_axes, given.states))
-        given = given._replace(x=_swap_first_axes(given.x), states=states)
+        states = tuple(map(_swap_first_axes, layer.states))
+        layer = layer._replace(x=_swap_first_axes(layer.x), states=states)
     reverse = _REVERSE.get(options.direction, ())
-    if not are_float32(given.x) or _form(cell, given, options) is None:
+    if not are_float32(layer.x) or _form(cell, layer, options) is None:
         return None
-    prepared = mark_ends(cell, given, lengths, reverse, notes)
+    prepared = mark_ends(cell, layer, lengths, reverse, notes)
     form = None if prepared is None else _form(cell, prepared[0], options)
     session = None if form is None else current(form.work)
     if prepared is None or form is None or session is None:
@@ -140,7 +140,7 @@ def _with_ends(
     results = _infer(session, form, prepared[0])
     if results is None:
         return None
-    results = finish(cell, given, results, reverse, prepared[1])
+    results = finish(cell, layer, results, reverse, prepared[1])
     return _laid_out(results, options)
 
 
@@ -148,7 +148,7 @@ def _layer_grad(
     cell: Cell | None,
     grads: tuple[Array | None, ...],
     outs: tuple[Array, ...],
-    given: LayerOperands,
+    layer: LayerOperands,
     options: Any,
 ) -> tuple[Array, ...] | None:
     """Return the gradients of the operands but lengths; None if NumPy should.
@@ -156,7 +156,7 @@ def _layer_grad(
     If the plan has no workspace of the forward layer, the layer is recomputed.
     """
     chosen, notes = Options(**options), noting()
-    prepared = _prepared_form(cell, given, chosen)
+    prepared = _prepared_form(cell, layer, chosen)
     if (
         prepared is None
         or not are_float32(*grads, *outs)
@@ -180,29 +180,29 @@ def _layer_grad(
         of_x, of_states = _swap_first_axes(of_x), [
             _swap_first_axes(part) for part in of_states
         ]
-    states = zip(given.states, of_states, strict=True)
+    states = zip(layer.states, of_states, strict=True)
     return (
-        *(of_x, of_w, of_r, *([] if given.b is None else [of_b])),
+        *(of_x, of_w, of_r, *([] if layer.b is None else [of_b])),
         *(part for state, part in states if state is not None),
     )
 
 
 def _prepared_form(
-    cell: Cell | None, given: LayerOperands, options: Options
+    cell: Cell | None, layer: LayerOperands, options: Options
 ) -> tuple[Session, Form, LayerOperands] | None:
     """Return the session for a layer, its form, and its operands with time first."""
-    if cell is None or given.x.ndim != 3 or not are_float32(given.x):
+    if cell is None or layer.x.ndim != 3 or not are_float32(layer.x):
         return None
     if options.layout:
-        states = tuple(map(_swap_first_axes, given.states))
-        given = given._replace(x=_swap_first_axes(given.x), states=states)
-    if given.lengths is not None and not _are_whole(given.lengths, given.x):
+        states = tuple(map(_swap_first_axes, layer.states))
+        layer = layer._replace(x=_swap_first_axes(layer.x), states=states)
+    if layer.lengths is not None and not _are_whole(layer.lengths, layer.x):
         return None
-    form = _form(cell, given, options)
+    form = _form(cell, layer, options)
     session = None
     if form is not None and form.time >= limits().steps:
         session = current(form.work)
-    return None if form is None or session is None else (session, form, given)
+    return None if form is None or session is None else (session, form, layer)
 
 
 def _training(session: Session, form: Form) -> Training | None:
@@ -251,9 +251,9 @@ def _swap_first_axes(x: Array | None) -> Any:
     return x if x is None or x.ndim != 3 else x.transpose(1, 0, 2)
 
 
-def _form(cell: Cell, given: LayerOperands, options: Options) -> Form | None:
+def _form(cell: Cell, layer: LayerOperands, options: Options) -> Form | None:
     """Return the form of the layer; None if oneDNN does not support it."""
-    x, w, r, b, states, _, peephole = given
+    x, w, r, b, states, _, peephole = layer
     others = (w, r, b, *states, peephole)
     if not are_float32(*others) or r.ndim != 3 or not x.size:
         return None

@@ -80,7 +80,7 @@ class Ends:
 
 def mark_ends(
     cell: Cell,
-    given: LayerOperands,
+    layer: LayerOperands,
     lengths: Array,
     reverse: tuple[bool, ...],
     notes: Notes,
@@ -89,8 +89,8 @@ def mark_ends(
 
     Plans cache the weights, which must be constant.
     """
-    time, batch, inputs = given.x.shape
-    weights = [a for a in (given.w, given.r, given.b) if a is not None]
+    time, batch, inputs = layer.x.shape
+    weights = [a for a in (layer.w, layer.r, layer.b) if a is not None]
     if (
         cell not in _BEHIND
         or lengths.shape != (batch,)
@@ -104,24 +104,24 @@ def mark_ends(
         and any(reverse)
         and not all(
             state is None or (notes.is_constant(state) and not state.any())
-            for state in given.states
+            for state in layer.states
         )
     ):
         return None  # the output before the first step is not that of a cell of zeros
-    rows = given.w.shape[1] // len(_BEHIND[cell])
+    rows = layer.w.shape[1] // len(_BEHIND[cell])
     column = np.repeat(np.array(_BEHIND[cell], np.float32), rows)
-    columns = np.broadcast_to(column[:, None], (*given.w.shape[:2], 1))
-    wide = np.concatenate([given.w, columns], 2)
+    columns = np.broadcast_to(column[:, None], (*layer.w.shape[:2], 1))
+    wide = np.concatenate([layer.w, columns], 2)
     notes.keep(wide, constant=True)
     ends = Ends(notes, time, lengths, reverse)
-    x = notes.empty((time, batch, inputs + 1), given.x.dtype)
-    ends.mark(given.x, x)
-    return given._replace(x=x, w=wide), ends
+    x = notes.empty((time, batch, inputs + 1), layer.x.dtype)
+    ends.mark(layer.x, x)
+    return layer._replace(x=x, w=wide), ends
 
 
 def finish(
     cell: Cell,
-    given: LayerOperands,
+    layer: LayerOperands,
     results: tuple[Array, ...],
     reverse: tuple[bool, ...],
     ends: Ends,
@@ -131,7 +131,7 @@ def finish(
     if cell is LSTM:  # whose output gate does not keep it
         for index, backwards in enumerate(reverse):
             if not backwards:
-                state: Any = given.states[0]
+                state: Any = layer.states[0]
                 first = None if state is None else state[index]
                 do(partial(ends.last, every[:, index], first, last[index]))
     ends.clear(every)

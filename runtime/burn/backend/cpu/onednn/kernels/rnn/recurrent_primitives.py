@@ -140,18 +140,18 @@ class Layer:
         # "ref" implementations call matrix products here, which are not slow.
         return f"recurrent {self._prepared.description.implementation}"
 
-    def run(self, given: LayerOperands) -> tuple[Array, ...]:
+    def run(self, layer: LayerOperands) -> tuple[Array, ...]:
         """Return all outputs [time, directions, batch, hidden] and the last states."""
-        form, x = self._form, compact(given.x)
-        states = given.states if form.states else ()
+        form, x = self._form, compact(layer.x)
+        states = layer.states if form.states else ()
         firsts = [or_zeros(state, form.state) for state in states]
         every = empty((form.time, form.batch, form.directions, form.hidden))
-        lasts = [empty(form.state) for _ in given.states]
-        parts = (given.w, given.r, given.peephole)
+        lasts = [empty(form.state) for _ in layer.states]
+        parts = (layer.w, layer.r, layer.peephole)
         pairs = zip(self._weights, parts, strict=False)
         places = [weights.place(part) for weights, part in pairs]
-        zeros = or_zeros(None, form.bias) if given.b is None else None
-        bias = self._bias.place(given.b) if zeros is None else address(zeros)
+        zeros = or_zeros(None, form.bias) if layer.b is None else None
+        bias = self._bias.place(layer.b) if zeros is None else address(zeros)
         others = [address(array) for array in (*firsts, every, *lasts)]
         self._prepared.run(address(x), *places, bias, *others)
         return every.transpose(0, 2, 1, 3), *lasts
@@ -204,13 +204,13 @@ def weights_of(
     }[kind]
     if kind in (WEIGHTS, WEIGHTS_1):
         inputs = form.inputs if kind == WEIGHTS else width
-        given = rows_of(primitives.api, (1, count, inputs, len(sums), width), last=2)
+        source = rows_of(primitives.api, (1, count, inputs, len(sums), width), last=2)
     else:
-        given = rows_of(primitives.api, (1, count, len(sums), width))
+        source = rows_of(primitives.api, (1, count, len(sums), width))
     # One array may be the weights of inputs and of states, and of other cells.
     view, arrange = (cell.name, kind), partial(_reorder_gates, parts, sums)
     packed, which = session.packed, ARGUMENT_MD
-    return Weights(primitives, packed, given, view, description, which, kind, arrange)
+    return Weights(primitives, packed, source, view, description, which, kind, arrange)
 
 
 def forward_description(
@@ -256,13 +256,13 @@ def rows_of(api: Api, shape: tuple[int, ...], last: int = -1) -> Handle:
 
 def _reorder_gates(parts: int, sums: Sums, array: Array) -> Array:
     """Return ``array`` with ``sums`` of its ``parts`` along axis 1 in their place."""
-    given = compact(array).reshape(len(array), parts, -1)
+    source = compact(array).reshape(len(array), parts, -1)
     if sums == tuple((part,) for part in range(parts)):
-        return given
-    arranged = empty((len(array), len(sums), given.shape[2]))
+        return source
+    arranged = empty((len(array), len(sums), source.shape[2]))
     for index, (first, *more) in enumerate(sums):
         target = arranged[:, index]
-        do(partial(np.copyto, target, given[:, first]))
+        do(partial(np.copyto, target, source[:, first]))
         for part in more:
-            do(partial(np.add, target, given[:, part], out=target))
+            do(partial(np.add, target, source[:, part], out=target))
     return arranged

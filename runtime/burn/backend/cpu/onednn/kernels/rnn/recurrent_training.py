@@ -96,8 +96,8 @@ class Training:
         layouts = [back.descriptor(ARGUMENT_MD, kind) for kind in slopes]
         self._sizes = [api.size_of(layout) for layout in layouts]
         self._reorders = [
-            None if api.same(given, layout) else primitives.reorder(layout, given)
-            for layout, given in zip(
+            None if api.same(layer, layout) else primitives.reorder(layout, layer)
+            for layout, layer in zip(
                 layouts, _weight_gradient_handles(api, form), strict=True
             )
         ]
@@ -106,12 +106,12 @@ class Training:
     def implementation(self) -> str:
         return f"recurrent {self._front.description.implementation}, with gradients"
 
-    def run(self, given: LayerOperands, space: Block) -> tuple[Array, ...]:
+    def run(self, layer: LayerOperands, space: Block) -> tuple[Array, ...]:
         """Return all outputs [time, directions, batch, hidden] and the last states."""
         form = self._form
-        addresses, _owned = self._addresses(given, self._weights)
+        addresses, _owned = self._addresses(layer, self._weights)
         every = empty((form.time, form.batch, form.directions, form.hidden))
-        lasts = [empty(form.state) for _ in given.states]
+        lasts = [empty(form.state) for _ in layer.states]
         self._front.run(*addresses, *map(address, (every, *lasts)), space.address)
         return every.transpose(0, 2, 1, 3), *lasts
 
@@ -123,7 +123,7 @@ class Training:
         self,
         grads: tuple[Array | None, ...],
         outs: tuple[Array, ...],
-        given: LayerOperands,
+        layer: LayerOperands,
         space: Block,
     ) -> list[Array]:
         """Return the gradients of x, w, r, biases and the present states.
@@ -131,7 +131,7 @@ class Training:
         ``grads`` are those of ``outs``; those of biases are always computed.
         """
         form = self._form
-        addresses, _owned = self._addresses(given, self._back_weights)
+        addresses, _owned = self._addresses(layer, self._back_weights)
         shape = (form.time, form.directions, form.batch, form.hidden)
         shapes = [shape, *(len(outs) - 1) * [form.state]]
         ends = [*zip(outs, grads, strict=True)]
@@ -146,22 +146,22 @@ class Training:
         for slope in slopes:  # the library adds to them
             do(partial(slope.fill, 0))
         of_x = empty((form.time, form.batch, form.inputs))
-        of_states = [empty(form.state) for _ in given.states]
+        of_states = [empty(form.state) for _ in layer.states]
         targets = map(address, (*slopes, of_x, *of_states))
         self._back.run(*addresses, *map(address, flat), *targets, space.address)
         return [of_x, *self._of_weights(slopes), *of_states]
 
     def _addresses(
-        self, given: LayerOperands, weights: list[Weights]
+        self, layer: LayerOperands, weights: list[Weights]
     ) -> tuple[list[int], list[Array]]:
         """Return the addresses of the operands, and arrays that own some of them."""
         form, (*products, shift) = self._form, weights
-        firsts = [or_zeros(state, form.state) for state in given.states]
-        zeros = or_zeros(None, form.bias) if given.b is None else None
-        x = compact(given.x)
-        pairs = zip(products, (given.w, given.r), strict=True)
+        firsts = [or_zeros(state, form.state) for state in layer.states]
+        zeros = or_zeros(None, form.bias) if layer.b is None else None
+        x = compact(layer.x)
+        pairs = zip(products, (layer.w, layer.r), strict=True)
         addresses = [address(x), *(each.place(part) for each, part in pairs)]
-        addresses.append(shift.place(given.b) if zeros is None else address(zeros))
+        addresses.append(shift.place(layer.b) if zeros is None else address(zeros))
         return [*addresses, *map(address, firsts)], [x, zeros, *firsts]
 
     def _of_weights(self, slopes: list[Array]) -> list[Array]:
