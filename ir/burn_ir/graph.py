@@ -108,9 +108,6 @@ class Constants(Mapping[str, Array]):
         self.transient: set[str] = set()
         #: Whether the file records which buffers are non-persistent.
         self.tells_transient = False
-        #: Ratios of restored dropout that no layer applies: between the softmax and the
-        #: values of attention.
-        self.left_out_dropout: set[float] = set()
         #: Parameters and buffers that the original program does not read.
         self.unread: tuple[str, ...] = ()
 

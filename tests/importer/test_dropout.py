@@ -111,15 +111,22 @@ def attention(model: ScopedNet) -> str:
     return model.run("Dropout", "result", result, ratio)
 
 
-def test_attention_is_still_recognized(tmp_path: Path) -> None:
-    """Its weights are not dropped, and the module says so."""
+def test_weights_of_attention_are_dropped(tmp_path: Path) -> None:
     model = ScopedNet()
     path = saved(tmp_path / "net.onnx", model.model(attention(model)))
     compiled = import_model(path, RESTORED)
-    assert "ops.attention(q, k, v)" in compiled.text
+    assert f"nn.Attention(dropout={RATIO})" in compiled.text
     assert compiled.text.count(f"nn.Dropout({RATIO})") == 1
-    (note,) = compiled.notes
-    assert note.startswith(f"Dropout of attention weights (p={RATIO}) is left out")
+    assert not compiled.notes
+    feeds = [np.random.default_rng(n).normal(size=(1, 2, 6, 4)) for n in range(3)]
+    q, k, v = (burn.tensor(feed.astype(np.float32)) for feed in feeds)
+    restored: Any = load(path, RESTORED)
+    plain: Any = load(path)
+    assert "ops.attention(q, k, v)" in import_model(path, Options(stem="net")).text
+    np.testing.assert_array_equal(restored(q, k, v).numpy(), plain(q, k, v).numpy())
+    restored.to(Autodiff(Cpu()))
+    first, second = (restored(q, k, v).numpy() for _ in range(2))
+    assert (first != second).any()
 
 
 def test_a_file_without_dropout_is_named(tmp_path: Path) -> None:

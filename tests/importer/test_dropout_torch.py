@@ -81,6 +81,7 @@ def test_layers_of_the_module(tmp_path: Path, kind: str) -> None:
         ("Dropout", 0.1),
         ("Dropout", 0.15),
         ("Dropout", 0.2),
+        ("Dropout", 0.2),
         ("Dropout", 0.4),
         ("Dropout1d", 0.3),
     ]
@@ -118,9 +119,9 @@ def test_training_drops_as_often_as_the_module(tmp_path: Path, kind: str) -> Non
 class Recurrent(Module):  # type: ignore[misc]
     """A stack of recurrent layers with dropout between them."""
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str, **options: Any) -> None:
         super().__init__()
-        self.layers = torch.nn.GRU(3, 4, 2, dropout=0.35)
+        self.layers = getattr(torch.nn, kind)(3, 4, 3, dropout=0.35, **options)
 
     def forward(self, x: Any) -> Any:
         return self.layers(x)[0]
@@ -128,8 +129,39 @@ class Recurrent(Module):  # type: ignore[misc]
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", ["pt2", "pt"])
-def test_dropout_between_recurrent_layers_is_noted(tmp_path: Path, kind: str) -> None:
-    path = saved(tmp_path, Recurrent().eval(), torch.randn(5, 2, 3), kind)
+@pytest.mark.parametrize(
+    ("layer", "options"),
+    [
+        ("GRU", {}),
+        ("LSTM", {"batch_first": True, "bidirectional": True}),
+        ("RNN", {"nonlinearity": "relu"}),
+    ],
+)
+def test_dropout_between_recurrent_layers(
+    tmp_path: Path, layer: str, options: dict[str, Any], kind: str
+) -> None:
+    torch.manual_seed(0)
+    original, x = Recurrent(layer, **options).eval(), torch.randn(5, 2, 3)
+    path = saved(tmp_path, original, x, kind)
+    compiled = import_model(path, Options(dropout=True))
+    assert "dropout=0.35" in compiled.text and not compiled.notes
+    assert "dropout" not in import_model(path).text
+    model: Any = load(path, Options(dropout=True))
+    expected = original(x).detach().numpy()
+    actual = model(burn.tensor(x.numpy())).numpy()
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-6)
+    state = {k: torch.tensor(v.numpy()) for k, v in model.state_dict().items()}
+    original.load_state_dict(state, strict=True)
+    model.to(Autodiff(Cpu()))
+    first, second = (model(burn.tensor(x.numpy())).numpy() for _ in range(2))
+    assert (first != second).any()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dropout_between_projected_layers_is_noted(tmp_path: Path) -> None:
+    path = saved(
+        tmp_path, Recurrent("LSTM", proj_size=2).eval(), torch.randn(5, 2, 3), "pt2"
+    )
     (note,) = import_model(path, Options(dropout=True)).notes
-    assert note.startswith("Dropout between the layers") and "p=0.35" in note
+    assert note.startswith("Dropout between LSTMs with proj_size (p=0.35)")
     assert not import_model(path).notes

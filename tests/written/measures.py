@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 
 #: The longest function that is not counted.
@@ -50,6 +50,10 @@ class Measures:
     nested: int = 0
     #: Reshapes to numbers alone, which other sizes of inputs do not fit.
     sizes: int = 0
+    #: Classes that only pass their arguments on to a member.
+    passing: int = 0
+    #: Classes of modules that nothing calls.
+    holders: int = 0
 
     def __add__(self, other: Measures) -> Measures:
         names = [one.name for one in fields(self)]
@@ -59,8 +63,7 @@ class Measures:
 def measure(text: str) -> Measures:
     """Return the measures of the source ``text``."""
     tree = ast.parse(text)
-    functions = [n for n in ast.walk(tree) if isinstance(n, Function)]
-    classes = [n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef)]
+    functions, classes = _functions(tree), _class_names(tree)
     names = [name for function in functions for name in assigned(function)]
     return Measures(
         lines=len(code_lines(text)),
@@ -74,6 +77,8 @@ def measure(text: str) -> Measures:
         long=sum(_length(function) > FUNCTION_LINES for function in functions),
         nested=sum(map(_is_nested, ast.walk(tree))),
         sizes=len(fixed_shapes(tree)),
+        passing=len(passing(tree)),
+        holders=len(holders(tree)),
     )
 
 
@@ -189,6 +194,59 @@ def _is_fixed(call: ast.Call) -> bool:
     return -1 not in numbers and large > (2 if open_sizes > 1 else 1)
 
 
+def passing(tree: ast.Module) -> list[str]:
+    """Return the classes with one module that only pass their arguments on to it.
+
+    The root, which checks its inputs, is none of them, nor is a class whose
+    constructor builds a sequence of several modules from its own parameters.
+    """
+    return [
+        one.name
+        for one in _module_classes(tree)
+        if (call := _method(one, "__call__")) is not None
+        and not call.decorator_list
+        and _is_passed_on(call)
+        and not _builds_sequence(one)
+    ]
+
+
+def holders(tree: ast.Module) -> list[str]:
+    """Return the classes of modules without computations, which nothing calls."""
+    return [one.name for one in _module_classes(tree) if not _method(one, "__call__")]
+
+
+def _module_classes(tree: ast.Module) -> list[ast.ClassDef]:
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    return [one for one in classes if [*map(ast.unparse, one.bases)] == ["nn.Module"]]
+
+
+def _method(node: ast.ClassDef, name: str) -> Function | None:
+    methods = (one for one in node.body if isinstance(one, Function))
+    return next((one for one in methods if one.name == name), None)
+
+
+def _is_passed_on(call: Function) -> bool:
+    """Return whether a method only calls a member with its own parameters."""
+    body = [one for one in call.body if not _is_docstring(one)]
+    value = body[0].value if isinstance(body[0], ast.Return) else None
+    if len(body) != 1 or not isinstance(value, ast.Call) or value.keywords:
+        return False
+    given = [argument.arg for argument in call.args.args[1:]]
+    is_member = re.fullmatch(r"self[.\w\[\]]+", ast.unparse(value.func)) is not None
+    return is_member and [*map(ast.unparse, value.args)] == given
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _builds_sequence(node: ast.ClassDef) -> bool:
+    """Return whether a constructor with parameters makes an ``nn.Sequential``."""
+    init = _method(node, "__init__")
+    has_parameters = init is not None and len(init.args.args) > 1
+    return has_parameters and "nn.Sequential(" in ast.unparse(node)
+
+
 def _number(item: ast.expr) -> list[int]:
     try:
         number = ast.literal_eval(item)
@@ -222,3 +280,26 @@ def _depth(node: ast.AST, start: str = "") -> int:
 
 def _length(function: Function) -> int:
     return (function.end_lineno or 0) - function.lineno + 1
+
+
+#: What some of the measures count, by name.
+LISTED: dict[str, Callable[[ast.Module], list[str]]] = {
+    "constants": lost_attributes,
+    "floats": lambda tree: [
+        f"{one.name}: {number!r}"
+        for one in _functions(tree)
+        for number in unexplained(one)
+    ],
+    "holders": holders,
+    "passing": passing,
+    "sizes": fixed_shapes,
+    "twins": lambda tree: twins(_class_names(tree)),
+}
+
+
+def _functions(tree: ast.AST) -> list[Function]:
+    return [node for node in ast.walk(tree) if isinstance(node, Function)]
+
+
+def _class_names(tree: ast.AST) -> list[str]:
+    return [node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]

@@ -5,12 +5,14 @@ One line a model and the totals are printed. Sources are kept in a folder, by de
 temporary one of this state of the importer, so that a second call only measures:
 
     python -m tests.written.score --models 'arch/*dynamo*' --worst twins
+    python -m tests.written.score --totals --list floats
     python -m tests.written.score --sources before
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from fnmatch import fnmatch
@@ -24,7 +26,7 @@ import burn_templates
 from burn_import.options import Options
 from burn_import.pipeline import import_model
 from burn_ir import ModelError
-from tests.written.measures import Measures, measure
+from tests.written.measures import LISTED, Measures, measure
 
 ROOT = Path(__file__).parent.parent.parent
 GOLDEN = ROOT / "tests" / "golden"
@@ -99,6 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--zoo", type=Path, default=ZOO, metavar="FOLDER")
     parser.add_argument("--sources", type=Path, metavar="FOLDER")
     parser.add_argument("--worst", choices=NAMES, help="sort by this, highest first")
+    parser.add_argument("--list", choices=LISTED, help="print what this one counts")
     parser.add_argument("--totals", action="store_true", help="print the totals alone")
     options = parser.parse_args(arguments)
     folder = options.sources or Path(gettempdir()) / f"burn-import-score-{state()}"
@@ -110,6 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             refused.append(name)
         else:
             measured.append((name, measure(text)))
+            for one in LISTED[options.list](ast.parse(text)) if options.list else ():
+                print(f"{name:<52}{one}")
     if options.worst:
         measured.sort(key=lambda one: -getattr(one[1], options.worst))
     lines = list(table(measured))

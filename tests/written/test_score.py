@@ -1,10 +1,11 @@
 """What the score counts, and its table."""
 
+import ast
 from pathlib import Path
 
 import pytest
 
-from tests.written.measures import Measures, measure
+from tests.written.measures import LISTED, Measures, measure
 from tests.written.score import main
 
 SOURCE = '''
@@ -54,6 +55,8 @@ def test_counts_are_those_of_a_reader() -> None:
         long=0,
         nested=0,
         sizes=1,
+        passing=0,
+        holders=3,
     )
 
 
@@ -71,6 +74,41 @@ def test_counts_are_those_of_a_reader() -> None:
 )
 def test_calls_in_arguments_are_nested(line: str, nested: int) -> None:
     assert measure(f"def f(x):\n    {line}").nested == nested
+
+
+PASSING = """
+class Net(nn.Module):
+    @nn.check_inputs(x="float32[n]")
+    def __call__(self, x):
+        return self.m(x)
+
+class Down(nn.Module):
+    def __init__(self):
+        self.conv = nn.Conv2d(3, 8)
+
+    def __call__(self, x, y):
+        \"\"\"Return something.\"\"\"
+        return self.conv[0](x, y)
+
+class Swapped(nn.Module):
+    def __call__(self, x, y):
+        return self.conv(y, x)
+
+class Stage(nn.Module):
+    def __init__(self, depth):
+        self.layers = nn.Sequential(*(Down() for _ in range(depth)))
+
+    def __call__(self, x):
+        return self.layers(x)
+
+class Result(NamedTuple):
+    x: Tensor
+"""
+
+
+def test_passing_classes_only_call_a_member() -> None:
+    assert LISTED["passing"](ast.parse(PASSING)) == ["Down"]
+    assert LISTED["holders"](ast.parse(SOURCE)) == ["MLP", "MLP2", "Block1"]
 
 
 def test_functions_are_long_from_61_lines_on() -> None:

@@ -41,3 +41,17 @@ def common(paths: Sequence[Path]) -> Path:
     while length < min(len(first), len(last)) and first[length] == last[length]:
         length += 1
     return first[:length]
+
+
+def insertions(scope: Path, path: Path) -> set[tuple[Path, Path]]:
+    """Return where segments inserted into ``scope`` give ``path``.
+
+    Each pair has the segments before them, and the inserted ones. The last segment of
+    ``scope`` is the module itself, with nothing behind it.
+    """
+    more = len(path) - len(scope)
+    return {
+        (scope[:at], path[at : at + more])
+        for at in range(len(scope))
+        if more > 0 and (*scope[:at], *path[at : at + more], *scope[at:]) == path
+    }

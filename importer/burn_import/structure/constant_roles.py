@@ -50,8 +50,10 @@ SCALARS: Mapping[str, Collection[int]] = {"Expand": (0,)}
 #: Operands that are scales, and operands that are zero points.
 SCALES: Mapping[str, Collection[int]] = {
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (1,)),
-    "QLinearConv": (1, 4, 6),
-    "QLinearMatMul": (1, 4, 6),
+    **dict.fromkeys(("QLinearConv", "QLinearMatMul"), (1, 4, 6)),
+    **dict.fromkeys(("QLinearAdd", "QLinearMul"), (1, 4, 6)),
+    "QLinearGlobalAveragePool": (1, 3),
+    "QGemm": (1, 4, 7),
 }
 ZERO_POINTS: Mapping[str, Collection[int]] = {
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (2,)),

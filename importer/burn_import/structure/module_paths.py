@@ -10,7 +10,7 @@ from itertools import chain
 
 from burn_import.provenance.layer_stems import common_stem
 from burn_import.provenance.paired_weights import weights_of_biases
-from burn_import.provenance.path_segments import Path, clean, common
+from burn_import.provenance.path_segments import Path, clean, common, insertions
 from burn_import.provenance.stored_layers import StoredLayers, first_dropouts
 from burn_import.provenance.weight_owners import (
     Homes,
@@ -73,8 +73,9 @@ class _Placing:
         self.filled = stored.filled()
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
+        self.around: Path = ()
         self.above: Path = ()
-        self.above = self._wrapper_path()
+        self.around, self.above = self._uncalled_path()
         self.listed = self._listed_paths()
         self.homes = Homes(graph, self._layers(), self._exporter_scope)
         self.nouns = LayerNouns(graph)
@@ -124,20 +125,23 @@ class _Placing:
         scope = self.again.get(node.scope, node.scope)
         if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
             scope = scope[1:]
-        return (*self.above, *clean(scope)) if scope else ()
+        path, depth = clean(scope), len(self.around)
+        is_outside = not path or path[:depth] != self.around
+        return path if is_outside else (*self.around, *self.above, *path[depth:])
 
-    def _wrapper_path(self) -> Path:
-        """Return the path of the module around all scopes, from weight names.
+    def _uncalled_path(self) -> tuple[Path, Path]:
+        """Return the path that all scopes lack, and the scope in front of it.
 
-        Scopes lack it if the model calls a method of its only submodule.
+        Scopes lack a module of which only submodules or methods are called:
+        ``model.v.decoder(x)`` runs in the scope ``decoder``. Weight names have it.
         """
-        prefixes = set()
+        options: set[tuple[Path, Path]] | None = None
         for node, _ in self._layers():
             path, scope = self._dotted_path(node), self._exporter_scope(node)
             if path is not None and scope:
-                inside = path[-len(scope) :] == scope
-                prefixes.add(path[: -len(scope)] if inside else ())
-        return prefixes.pop() if len(prefixes) == 1 else ()
+                own = insertions(scope, path)
+                options = own if options is None else options & own
+        return min(options or {((), ())}, key=lambda one: len(one[0]))
 
     def _assign_known_paths(self) -> None:
         """Assign paths to the layers that weight names or scopes locate.
@@ -344,7 +348,7 @@ class _Placing:
         if self.has_scopes and node.scope:
             return self._module_scope(self._exporter_scope(node))
         if self.has_scopes and _IN_MODEL.fullmatch(node.name):
-            return self._module_scope(self.above)
+            return self._module_scope(() if self.around else self.above)
         sources = {n: self.scope_of[n] for n in node.inputs if n in self.scope_of}
         stored = [name for name in node.inputs if name in self.graph.constants]
         readers = [reader_of(self.graph, name) for name in stored if name is not None]

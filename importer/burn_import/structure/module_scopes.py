@@ -56,6 +56,7 @@ class ModuleScopes:
             path[:-1] for path in self.layers.values()
         } | self._scopes_with_own_weights()
         single &= self._scopes_with_computed_inputs()
+        around = {scope[:length] for scope in single for length in range(1, len(scope))}
         lists = self._lists()
         return (
             {
@@ -63,7 +64,7 @@ class ModuleScopes:
                 for scope, count in own.items()
                 if (count > 1 or scope in single)
                 and scope not in numbered
-                and (weights.get(scope) or count > 4 or scope in single)
+                and (weights.get(scope) or count > 4 or scope in single | around)
                 and all(
                     s.isdigit() or scope[:n] not in lists for n, s in enumerate(scope)
                 )

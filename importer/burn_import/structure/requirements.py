@@ -7,7 +7,6 @@ from itertools import chain
 
 from burn_ir.graph import Graph, Node, nested_nodes
 from burn_ir.ops.dropout import TrackedDropout
-from burn_ir.ops.options import shortest
 
 
 def extra_notes(graph: Graph) -> tuple[str, ...]:
@@ -22,21 +21,19 @@ def extra_notes(graph: Graph) -> tuple[str, ...]:
 
 
 def dropout_notes(graph: Graph, given: Collection[str]) -> tuple[str, ...]:
-    """Return notes on dropout that was to be restored and is not in the module.
+    """Return a note on dropout that was to be restored, if the file has none.
 
     ``given`` are the notes of the file's reader.
     """
-    ratios = sorted(map(shortest, graph.constants.left_out_dropout))
-    if ratios:
-        shown = ", ".join(map(str, ratios))
-        return (
-            f"Dropout of attention weights (p={shown}) is left out: ops.attention does "
-            "not have it.",
-        )
-    is_restored = any(isinstance(node.op, TrackedDropout) for node in _nodes(graph))
+    is_restored = any(_drops(node) for node in _nodes(graph))
     if is_restored or any(note.startswith("Dropout ") for note in given):
         return ()
     return ("The file records no dropout to restore.",)
+
+
+def _drops(node: Node) -> bool:
+    """Return whether a node is a layer with dropout."""
+    return isinstance(node.op, TrackedDropout) or bool(node.op.attrs().get("dropout"))
 
 
 def _nodes(graph: Graph) -> Iterator[Node]:

@@ -43,6 +43,8 @@ FORBIDDEN = frozenset(MEMBERS | _OF_TUPLES) | (
     | set(dir(builtins))
 )
 _MAX_LENGTH = 40
+#: The end of a shortened comment.
+_DOTS = "..."
 #: The most strings that are written as a list, the width of the lines of a text that is
 #: split instead, and where it may be split if words contain spaces or are empty.
 LISTED_WORDS, WORDS_WIDTH, SEPARATORS = 8, 60, ",|;/"
@@ -234,15 +236,24 @@ def comment(text: str, limit: int = 100) -> str:
     """Return ``text`` for a comment or docstring: one ASCII line without directives.
 
     Other letters are escaped, so that a docstring shows them when it is evaluated.
-    The line has at most ``limit`` columns.
+    The line has at most ``limit`` columns; what is longer ends after a word, with dots.
     """
     plain = "".join(c if c.isprintable() else " " for c in text)
     plain = plain.replace("\\", "/").replace('"', "'")
     plain = _DIRECTIVES.sub(lambda m: m.group(0)[0] + "." + m.group(0)[1:], plain)
     shown = [_in_ascii(char) for char in " ".join(plain.split())]
+    text = "".join(shown)
+    return text if len(text) <= limit else _shortened(shown, limit)
+
+
+def _shortened(shown: Sequence[str], limit: int) -> str:
+    """Return the beginning of a text, up to a whole word where there is one."""
     ends = accumulate(map(len, shown))
-    fitting = (c for c, end in zip(shown, ends, strict=True) if end <= limit)
-    return "".join(fitting).rstrip()
+    most = limit - len(_DOTS)
+    fitting = [c for c, end in zip(shown, ends, strict=True) if end <= most]
+    if " " in fitting and shown[len(fitting)] != " ":
+        del fitting[len(fitting) - 1 - fitting[::-1].index(" ") :]
+    return "".join(fitting).rstrip(" ,;:.(") + _DOTS
 
 
 def _in_ascii(char: str) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Layer, Op, Type, Value, operator
+from burn_ir.ops.attention import Attention
 from burn_ir.ops.functions import expect_float
-from burn_ir.ops.options import shortest
+from burn_ir.ops.options import non_default, shortest
 from burn_ir.ops.random import first_state
 from burn_ir.static import static
 from burn_ir.upgrade import Draft
@@ -107,6 +108,38 @@ class TrackedDropout(Op, onnx="Dropout", versions=(1,), domain="burn"):
     def layer(self, x: Type) -> Layer | None:
         args = () if self.ratio == 0.5 else (shortest(self.ratio),)
         return Layer(self.module, args, {}, {})
+
+
+@operator
+class AttentionWithDropout(Attention, onnx="Attention", versions=(1,), domain="burn"):
+    """Attention whose weights are dropped in training, by the layer of this name."""
+
+    deterministic = False
+
+    dropout: float = 0.5
+
+    def infer(
+        self, query: Type, key: Type, value: Type, *others: Type | None
+    ) -> tuple[Type, ...]:
+        if not 0.0 <= self.dropout <= 1.0:
+            raise InvalidOperand(f"expected dropout in [0, 1], got {self.dropout}")
+        if len(others) > 1 or self.results > 1 or self.softmax_precision is not None:
+            raise InvalidOperand("expected a query, a key, a value and a mask alone")
+        return super().infer(query, key, value, *others)
+
+    def layer(
+        self, query: Type, key: Type, value: Type, mask: Type | None = None
+    ) -> Layer | None:
+        window = (self.left_window_size, self.right_window_size)
+        options = non_default(
+            scale=(self.scale, None),
+            softcap=(self.softcap, 0.0),
+            causal=(bool(self.is_causal), False),
+            window=(window, (-1, -1)),
+        )
+        rate = {"dropout": shortest(self.dropout)}
+        data = (0, 1, 2) if mask is None else (0, 1, 2, 3)
+        return Layer("Attention", (), rate | options, {}, data)
 
 
 def _scalar(operand: Value, default: Any) -> Any:

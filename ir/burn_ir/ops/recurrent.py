@@ -9,6 +9,7 @@ from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
+from burn_ir.ops.options import shortest
 
 #: The parameters of one layer in one direction, in order.
 NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -29,6 +30,7 @@ class Stacked:
     num_layers: int
     batch_first: bool
     bidirectional: bool
+    dropout: float
 
     @property
     def directions(self) -> int:
@@ -142,9 +144,12 @@ class Stacked:
             shown["num_layers"] = self.num_layers
         if count == 2 * self.num_layers * self.directions:
             shown["bias"] = False
-        for name in ("batch_first", "bidirectional"):
-            if getattr(self, name):
-                shown[name] = True
+        if self.batch_first:
+            shown["batch_first"] = True
+        if self.dropout and self.num_layers > 1:
+            shown["dropout"] = shortest(self.dropout)
+        if self.bidirectional:
+            shown["bidirectional"] = True
         return shown
 
 
@@ -158,6 +163,7 @@ class LSTM(Stacked, Op, onnx="LSTM", versions=(1,), domain="burn"):
     num_layers: int = 1
     batch_first: bool = False
     bidirectional: bool = False
+    dropout: float = 0.0
 
     def run(self, x: Value, *operands: Value) -> tuple[Value, ...]:
         result: tuple[Value, ...] = ops.lstm(x, *_given(operands), **self.direction())
@@ -174,6 +180,7 @@ class GRU(Stacked, Op, onnx="GRU", versions=(1,), domain="burn"):
     num_layers: int = 1
     batch_first: bool = False
     bidirectional: bool = False
+    dropout: float = 0.0
 
     def run(self, x: Value, *operands: Value) -> tuple[Value, ...]:
         options = {**self.direction(), "linear_before_reset": True}
@@ -192,6 +199,7 @@ class RNN(Stacked, Op, onnx="RNN", versions=(1,), domain="burn"):
     nonlinearity: Literal["tanh", "relu"] = "tanh"
     batch_first: bool = False
     bidirectional: bool = False
+    dropout: float = 0.0
 
     def run(self, x: Value, *operands: Value) -> tuple[Value, ...]:
         options = self.direction()

@@ -289,7 +289,12 @@ class Expand(Op, onnx="Expand", versions=(8, 13)):
             return x.expand(shape)
         joint = broadcast(Type(x.dtype, dims), Type(x.dtype, extents))
         assert joint is not None
-        return x.expand(shape if any(map(is_unnamed, joint)) else joint)
+        if any(map(is_unnamed, joint)):
+            return x.expand(shape)
+        own = (None,) * (len(joint) - len(extents)) + tuple(extents)
+        kept = [-1 if n == e and n != 1 else n for n, e in zip(joint, own, strict=True)]
+        has_new = any(n not in (-1, 1) for n in kept)
+        return x.expand(kept if has_new else joint)
 
 
 @operator

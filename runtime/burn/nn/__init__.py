@@ -164,6 +164,7 @@ if TYPE_CHECKING:
         UpsamplingNearest2d as UpsamplingNearest2d,
     )
     from burn.nn.transformer import (
+        Attention as Attention,
         DecoderLayerCache as DecoderLayerCache,
         KeyValueCache as KeyValueCache,
         MultiheadAttention as MultiheadAttention,
@@ -306,6 +307,7 @@ else:
                 "UpsamplingNearest2d",
             ),
             "burn.nn.transformer": (
+                "Attention",
                 "DecoderLayerCache",
                 "KeyValueCache",
                 "MultiheadAttention",

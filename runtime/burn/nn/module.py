@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: A name in keys for the members of a list, with the number of the first.
-_NUMBERED = re.compile(r"([\w.]+)\{(\d+)\}")
+_NUMBERED = re.compile(r"([\w.]+)\{(\d+)\}([\w.]*)")
 
 
 def _refuse_call(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -43,7 +43,8 @@ class Module:
     #: The names in keys of fields that have another name in Python: PyTorch has modules
     #: called ``boxes`` or ``0``, which are no attributes here. The members of a list
     #: with the name ``layer{1}`` are ``layer1``, ``layer2``, ... in keys. The name
-    #: ``encoder.stages`` is that of a field in a module which has no class here.
+    #: ``encoder.stages`` is that of a field in a module which has no class here; so is
+    #: ``stages.{0}.conv``, in each of the modules ``stages.0``, ``stages.1``, ...
     record_names: ClassVar[Mapping[str, str]] = {}
     #: The record of a generated model, which ``load`` reads: its path, or its bytes.
     WEIGHTS: ClassVar[str | Path | bytes]
@@ -85,7 +86,8 @@ class Module:
                     continue
                 assert isinstance(value, Module)
                 for index, member in value.children():
-                    yield f"{numbered[1]}{int(numbered[2]) + int(index)}", member
+                    number = int(numbered[2]) + int(index)
+                    yield f"{numbered[1]}{number}{numbered[3]}", member
 
     def boxes(self) -> Iterator[tuple[str, Box]]:
         """Yield (path, box) for the state; a tied box appears at each of its paths."""

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from burn import ops
 from burn.box import Parameter
 from burn.nn import init
+from burn.nn.dropout import Dropout
 from burn.nn.module import Module
 from burn.tensor import Tensor
 
@@ -18,6 +19,8 @@ class Recurrent(Module):
     Parameters are ``weight_ih_l0`` ``[gates hidden, input]``, ``weight_hh_l0`` ``[gates
     hidden, hidden]``, ``bias_ih_l0`` and ``bias_hh_l0`` ``[gates hidden]``, and the
     same with ``_reverse``; drawn uniformly within ``1 / sqrt(hidden_size)``.
+    ``dropout`` is the probability with which outputs of all layers but the last become
+    0 in training.
     """
 
     #: PyTorch's gates in ONNX's order.
@@ -30,9 +33,12 @@ class Recurrent(Module):
         num_layers: int = 1,
         bias: bool = True,
         batch_first: bool = False,
+        dropout: float = 0.0,
         bidirectional: bool = False,
     ) -> None:
         super().__init__()
+        #: Between layers; a stack without it draws no random state.
+        self.dropout = Dropout(dropout) if dropout and num_layers > 1 else None
         self.input_size, self.hidden_size = input_size, hidden_size
         self.num_layers, self.bias = num_layers, bias
         self.batch_first, self.bidirectional = batch_first, bidirectional
@@ -88,6 +94,7 @@ class Recurrent(Module):
         options["direction"] = "bidirectional" if count == 2 else "forward"
         ends = []
         for layer in range(self.num_layers):
+            x = self.dropout(x) if layer and self.dropout is not None else x
             first = [s[layer * count : (layer + 1) * count] for s in states]
             y, *last = cell(x, *self._weights(layer), *first, **options)
             time, _, batch, hidden = y.shape
@@ -107,6 +114,8 @@ class Recurrent(Module):
         ):
             if getattr(self, name) != usual:
                 shown.append(f"{name}={not usual}")
+        if self.dropout is not None:
+            shown.append(f"dropout={self.dropout.p}")
         return ", ".join(shown)
 
 
@@ -159,12 +168,19 @@ class RNN(Recurrent):
         nonlinearity: str = "tanh",
         bias: bool = True,
         batch_first: bool = False,
+        dropout: float = 0.0,
         bidirectional: bool = False,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"expected tanh or relu, got {nonlinearity!r}")
         super().__init__(
-            input_size, hidden_size, num_layers, bias, batch_first, bidirectional
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
         )
         self.nonlinearity = nonlinearity
 

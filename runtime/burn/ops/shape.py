@@ -1,6 +1,7 @@
 """Views and rearrangements without computation."""
 
 import builtins
+from itertools import takewhile
 from math import prod
 from typing import Any
 
@@ -26,7 +27,8 @@ def reshape(x: Array, shape: Any, *, keep_zeros: bool = False) -> Array:
 
     With ``keep_zeros`` an extent of 0 is that of ``x`` on the same axis. If ``x`` is
     empty, -1 is the extent of ``x`` on the same axis if ``shape`` keeps the axes before
-    it and the number of elements after it.
+    it and the number of elements after it, else the quotient of the extents after the
+    leading axes that ``shape`` keeps.
 
     Raises:
         ValueError: the elements do not fit ``shape``, or -1 is ambiguous.
@@ -55,6 +57,13 @@ def _without_elements(
     )
     if is_extent_unchanged:
         return (*target[:axis], extents[axis], *target[axis + 1 :])
+    pairs = takewhile(
+        lambda pair: pair[0] == pair[1], zip(extents, target, strict=False)
+    )
+    kept = builtins.sum(1 for _ in pairs)
+    rest, others = prod(extents[kept:]), -prod(target[kept:])
+    if others and rest % others == 0:
+        return (*target[:axis], rest // others, *target[axis + 1 :])
     if prod(target) == 0:
         raise ValueError(
             f"expected a shape that determines -1, got {list(target)} for a tensor "

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def _attention_scores(
@@ -156,3 +157,23 @@ def _rotary_embedding(
     pair = [first * cos - second * sin, first * sin + second * cos]
     out = torch.stack(pair, -1).flatten(-2) if interleaved else torch.cat(pair, -1)
     return torch.cat([out.to(x.dtype), rest], dim=-1)
+
+
+class _Attention(nn.Module):
+    """Attention whose weights are dropped with probability ``dropout`` in training."""
+
+    def __init__(self, dropout: float = 0.0, **options: Any) -> None:
+        super().__init__()
+        self.dropout, self.options = dropout, options
+
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        has_one_head = query.ndim == 3
+        if has_one_head:
+            query, key, value = (x.unsqueeze(1) for x in (query, key, value))
+            mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
+        weights = _attention_weights(query, key, mask=mask, **self.options)
+        weights = F.dropout(weights, self.dropout, self.training)
+        out = _weighted_values(weights, value)
+        return out.squeeze(1) if has_one_head else out

@@ -19,6 +19,7 @@ import burn
 from burn_import import load
 from burn_import.codegen.gate.gate import check, check_body
 from burn_import.codegen.module.descriptions import covered_modules
+from burn_import.codegen.module.module import wrap_sentences
 from burn_import.compiler import compile_graph
 from burn_import.frontends.onnx.dims import DimNames
 from burn_import.frontends.onnx.scopes import scope_of
@@ -187,6 +188,28 @@ def test_literals_give_the_value_back(value: Any) -> None:
         return
     back, (again,) = eval(plain, names)  # noqa: S307  that is what is tested
     assert back == value and again == value and type(back) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("a word another word", 12, "a word..."),
+        ("a word another word", 19, "a word another word"),
+        ("one two, three", 11, "one two..."),
+        ("abcdefghij", 6, "abc..."),
+        ("\u00e9 \u00e9 \u00e9", 14, "\\u00e9..."),
+    ],
+)
+def test_long_comments_end_after_a_word(text: str, limit: int, expected: str) -> None:
+    assert comment(text, limit) == expected
+
+
+def test_long_notes_end_after_a_sentence() -> None:
+    note = f"The first sentence. {'word ' * 90}end."
+    assert wrap_sentences([note, "Another."]) == ["The first sentence. Another."]
+    *_, last = wrap_sentences(["word " * 90])
+    assert last.endswith(" word...")
+    assert wrap_sentences(["One e.g. two. Three."]) == ["One e.g. two. Three."]
 
 
 @emissions

@@ -94,14 +94,14 @@ def test_an_array_read_before_the_module_that_it_is_called_like(tmp_path: Path) 
 
 
 def test_numbers_beside_names(tmp_path: Path) -> None:
-    """An attribute is not a number: the one of ``0.fc`` is ``part_0``."""
+    """An attribute is not a number: the one of ``m.0.fc`` is ``m_part_0``."""
     net = ScopedNet()
     x = net.linear("m.0.fc", net.input("x", 2, 4), 4, 4)
     x = net.run("Mul", "m", x, net.weight("m.scale", 4))
     x = net.linear("m.norm", net.linear("m.1.fc", x, 4, 4), 4, 4)
     actual = check_import(tmp_path, net.model(x), net.feeds())
     assert actual.keys == set(net.weights)
-    assert 'record_names = {"part_0": "0.fc", "part_1": "1.fc"}' in actual.source
+    assert '"m_part_0": "m.0.fc"' in actual.source
 
 
 def test_a_module_without_layers_beside_numbers(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_a_weight_and_its_bias_are_a_layer(tmp_path: Path) -> None:
 
 def test_other_tensors_beside_a_weight_make_no_layer(tmp_path: Path) -> None:
     modules = dict(attention(tmp_path, "gain").modules())
-    assert not isinstance(modules["attention.qkv"], nn.Linear)
+    assert not any(isinstance(module, nn.Linear) for module in modules.values())
 
 
 def scaled(path: str, x: str) -> list[Any]:
@@ -116,7 +116,7 @@ def test_classes_of_arrays_of_other_sizes_are_one(tmp_path: Path, nested: bool) 
     content = program({"x": meta("float32", [3, 4])}, arrays, nodes, values, [x])
     file = saved(tmp_path, content, arrays)
     text = import_model(file).text
-    assert (text.count("class Extra"), text.count("class Scaled")) == (1, 1)
+    assert (text.count("class Extra"), text.count("class Scaled")) == (0, 1)
     module: Any = load(file)
     assert module.state_dict().keys() == arrays.keys()
     expected = y = rng.normal(size=(3, 4)).astype(np.float32)

@@ -17,7 +17,7 @@ SOURCES = {
     if path.suffix == ".py"
 }
 #: Helpers that other parts of the target copy.
-ELSEWHERE = {"_gradient", "_load", "_device", "_Conv1D", "_GlobalAvgPool"}
+ELSEWHERE = {"_gradient", "_load", "_device", "_Attention", "_Conv1D", "_GlobalAvgPool"}
 ELSEWHERE |= {f"_PaddedConv{rank}d" for rank in (1, 2, 3)}
 ELSEWHERE |= {"_RandomNormalLike", "_RandomUniformLike"}
 #: Helpers whose names forms make of the name of a primitive.

@@ -51,7 +51,7 @@ TOP = (ast.Expr, ast.Import, ast.ImportFrom, ast.Assign, ast.ClassDef, ast.Funct
 IN_CLASSES = (ast.Expr, ast.FunctionDef, ast.AnnAssign, ast.Assign)
 #: The class attributes that may be assigned.
 RECORD_NAMES, WEIGHTS = "record_names", "WEIGHTS"
-SEGMENT = re.compile(r"[\w.-]*(\{\d+\})?", re.ASCII)
+SEGMENT = re.compile(r"[\w.-]*(\{\d+\})?[\w.-]*", re.ASCII)
 IMPORTS = frozenset(
     {("", "math"), ("", "burn"), ("pathlib", "Path"), ("typing", "NamedTuple")}
     | {

@@ -20,6 +20,7 @@ from burn_import.codegen.module.assembly import class_texts
 from burn_import.codegen.module.descriptions import describe
 from burn_import.codegen.module.formatting import format_emitted
 from burn_import.codegen.module.input_checks import input_checks
+from burn_import.codegen.module.open_sizes import with_open_sizes
 from burn_import.codegen.module.repeated_sequences import with_sequence_classes
 from burn_import.codegen.module.result_classes import with_result_classes
 from burn_import.codegen.module.root_parameters import with_root_parameters
@@ -120,7 +121,7 @@ def assemble(
     texts = with_record_names(texts, names)
     texts = with_root_parameters(with_sequence_classes(texts), tree)
     if target.has_record_names:
-        texts = without_single_members(texts)
+        texts = with_open_sizes(without_single_members(texts))
     texts = with_result_classes(texts)
     owned = unique_entries(entries, ties)
     weights = [(names.key_of(e), graph.constants[e.constant]) for e in owned]
@@ -177,8 +178,21 @@ def count_text(count: int) -> str:
 
 def wrap_sentences(notes: Sequence[str]) -> list[str]:
     """Return sentences as the lines of a paragraph."""
-    text = " ".join(comment(note, _NOTE) for note in notes)
+    text = " ".join(map(_shown_note, notes))
     return wrap(text, 84, break_long_words=False)  # do not break an escape sequence
+
+
+def _shown_note(note: str) -> str:
+    """Return a note, without the sentences that do not fit."""
+    length, shown = 0, []
+    for sentence in note.split(". "):
+        length += len(comment(f"{sentence}. ", _NOTE)) + 1
+        if length > _NOTE:
+            break
+        shown.append(sentence)
+    text = ". ".join(shown) or note
+    is_cut = text != note and not text.endswith(".")
+    return comment(f"{text}." if is_cut else text, _NOTE)
 
 
 def _title(class_name: str, inputs: list[str], outputs: list[str]) -> str:

@@ -1,66 +1,42 @@
-"""Classes with a single member that do nothing else, replaced by the member.
+"""Classes that compute nothing themselves, replaced by their members.
 
-If an author's ``Encoder`` returns ``self.stages(x)``, or only owns a weight that an
-enclosing module reads, the enclosing class has the member itself as a field, with the
-same keys: ``record_names = {"encoder": "encoder.stages"}``.
+If an author's ``Encoder`` returns ``self.stages(x)``, or only owns what an enclosing
+module reads, the enclosing class has the members themselves as fields, with the same
+keys: ``record_names = {"encoder": "encoder.stages"}``. The elements of a list have a
+number in keys: ``{"stages": "stages.{0}.layers"}``.
 
-A class stays if it is an element of a list, whose members have numbers for names, or if
-several fields would repeat a member that is more than one layer.
+A class stays if several fields would repeat a member that is more than one layer.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
-import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.constructor_calls import Constructor
-from burn_import.tracing.unparse import unparse_expression
+from burn_import.codegen.module.member_fields import (
+    ConstructedField,
+    Container,
+    NewNames,
+    constructed_fields,
+    with_members,
+)
+from burn_import.codegen.module.module_reads import ModuleReads
+from burn_import.codegen.module.module_types import assigned_field
 
-_OMITTED = "nn.Identity()"
-#: Attributes of wrappers that say less than the names of their members.
+#: Attributes of containers that say less than the names of their members.
 _GENERIC = frozenset({"model", "module"})
-_COMPUTE: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-}
-
-
-@dataclass(frozen=True)
-class _Wrapper:
-    """A class with the single member ``value``.
-
-    ``path`` follows an instance in expressions that read the member: ``.layers[0]``.
-    ``record_name`` is the name of the member in keys: ``layers.0``.
-    """
-
-    text: ClassText
-    parameters: Sequence[str]
-    value: ast.Call
-    path: str
-    record_name: str
-
-
-@dataclass(frozen=True)
-class _Field:
-    """A field of class ``owner`` that is an instance of a wrapper."""
-
-    owner: str
-    line: str
-    attribute: str
-    call: ast.Call
-    #: The attribute that the member gets.
-    name: str = ""
+#: Attributes of arrays, which say less than the names of their containers.
+_ARRAYS = frozenset({"bias", "scale", "weight", "zero_point"})
+#: Lines of a class besides its fields.
+_CLASS_LINES = 4
 
 
 def without_single_members(texts: Sequence[ClassText]) -> list[ClassText]:
-    """Return ``texts`` without the classes that only hold one member.
+    """Return ``texts`` without the classes that only hold members.
 
     The first is the root, which stays. Without a program, all classes stay.
     """
@@ -69,35 +45,46 @@ def without_single_members(texts: Sequence[ClassText]) -> list[ClassText]:
         return kept
     for name in [text.name for text in reversed(texts[1:])]:
         text = next(text for text in kept if text.name == name)
-        wrapper = _wrapper(text)
-        others = [one for one in kept if one is not text]
-        fields = None if wrapper is None else _replaced_fields(wrapper, others)
-        if wrapper is not None and fields:
-            fields = [replace(f, name=_name(f, wrapper, others)) for f in fields]
-            kept = [_rewritten(one, wrapper, fields) for one in others]
+        container = _container(text)
+        if container is not None:
+            others = [one for one in kept if one is not text]
+            kept = _without(container, others) or kept
     return kept
 
 
-def _wrapper(text: ClassText) -> _Wrapper | None:
-    """Return what ``text`` wraps; None if it does more than that."""
+def _container(text: ClassText) -> Container | None:
+    """Return what ``text`` contains; None if it does more than that."""
     is_module = text.base == "nn.Module" and not text.function and not text.methods
-    if not is_module or len(text.fields) != 1:
+    if not is_module or not text.fields:
         return None
     constructor = Constructor.of(text)
-    statement = constructor.statements[0]
-    value = statement.value if isinstance(statement, ast.Assign) else None
-    if not isinstance(value, ast.Call):
-        return None
-    member = text.fields[0].partition(" = ")[0].removeprefix("self.")
-    path, record_name = f".{member}", text.record_names.get(member, member)
-    called = _called(text)
-    element = _only_element(value)
-    if element is not None and called in (None, f"{path}[0]"):
-        value, path, record_name = element, f"{path}[0]", f"{record_name}.0"
-    if called not in (None, path):
+    fields = [assigned_field(statement) for statement in constructor.statements]
+    members = {name: value for name, value in fields if name and value is not None}
+    if len(members) != len(text.fields):
         return None
     parameters = [parameter.name for parameter in constructor.parameters]
-    return _Wrapper(text, parameters, value, path, record_name)
+    names = {name: text.record_names.get(name, name) for name in members}
+    container = Container(text, parameters, members, names)
+    return _with_path(container) if len(members) == 1 or text.body else container
+
+
+def _with_path(container: Container) -> Container | None:
+    """Return a container with a single member, and the path to it."""
+    text = container.text
+    if len(container.members) != 1:
+        return None
+    ((name, value),) = container.members.items()
+    called, record_name = _called(text), container.record_names[name]
+    element = _only_element(value)
+    if element is not None and called in (None, f".{name}[0]"):
+        first = re.sub(r"\{(\d+)\}", r"\1", record_name)
+        is_numbered = first != record_name
+        names = {name: first if is_numbered else f"{record_name}.0"}
+        return replace(
+            container, members={name: element}, record_names=names, path=f".{name}[0]"
+        )
+    is_passed_on = called in (None, f".{name}") and isinstance(value, ast.Call)
+    return replace(container, path=f".{name}") if is_passed_on else None
 
 
 def _called(text: ClassText) -> str | None:
@@ -113,184 +100,125 @@ def _called(text: ClassText) -> str | None:
     return match[1] if match is not None else ""
 
 
-def _only_element(value: ast.Call) -> ast.Call | None:
+def _only_element(value: ast.expr) -> ast.Call | None:
     """Return the only element of an ``nn.ModuleList``, else None."""
-    if ast.unparse(value.func) != "nn.ModuleList" or len(value.args) != 1:
+    if not isinstance(value, ast.Call) or len(value.args) != 1:
         return None
-    elements = value.args[0].elts if isinstance(value.args[0], ast.List) else []
-    if len(elements) != 1 or not isinstance(elements[0], ast.Call):
+    listed = value.args[0]
+    if ast.unparse(value.func) != "nn.ModuleList" or not isinstance(listed, ast.List):
         return None
-    return elements[0]
+    element = listed.elts[0] if len(listed.elts) == 1 else None
+    return element if isinstance(element, ast.Call) else None
 
 
-def _replaced_fields(
-    wrapper: _Wrapper, texts: Sequence[ClassText]
-) -> list[_Field] | None:
-    """Return the fields that are instances of ``wrapper``; None if it has to stay."""
-    fields = [field for text in texts for field in _fields(wrapper.text.name, text)]
-    constructed = re.compile(rf"\b{wrapper.text.name}\(")
-    sources = [source for text in texts for source in (*text.fields, text.steps)]
-    if len(fields) != sum(len(constructed.findall(source)) for source in sources):
-        return None
-    is_layer = not any(isinstance(n, ast.Call) for n in _arguments(wrapper.value))
-    if len(fields) > 1 and not is_layer:
-        return None
-    if any(_member(wrapper, field.call) is None for field in fields):
-        return None
-    return fields if _are_reads_known(wrapper, fields, texts) else None
+def _without(
+    container: Container, texts: Sequence[ClassText]
+) -> list[ClassText] | None:
+    """Return the other classes with the members of ``container`` in its place.
 
-
-def _fields(name: str, text: ClassText) -> Iterator[_Field]:
-    """Yield the fields of ``text`` that are instances of the class ``name``."""
-    for line in text.fields:
-        statement = ast.parse(line).body[0]
-        if not isinstance(statement, ast.Assign | ast.AnnAssign):
-            continue
-        value = statement.value
-        if isinstance(value, ast.IfExp) and ast.unparse(value.orelse) == _OMITTED:
-            value = value.body
-        if isinstance(value, ast.Call) and ast.unparse(value.func) == name:
-            attribute = re.split(r"[:\s]", line.removeprefix("self."), maxsplit=1)[0]
-            yield _Field(text.name, line, attribute, value)
-
-
-def _arguments(call: ast.Call) -> Iterator[ast.AST]:
-    """Yield the nodes of the arguments of ``call``."""
-    for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
-        yield from ast.walk(argument)
-
-
-def _member(wrapper: _Wrapper, call: ast.Call) -> ast.Call | None:
-    """Return the member of the instance that ``call`` constructs.
-
-    It is None if an argument that is computed would be part of another computation.
+    It is None if the class has to stay.
     """
-    values: dict[str, ast.expr] = {
-        **dict(zip(wrapper.parameters, call.args, strict=False)),
-        **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg},
-    }
-    if set(values) != set(wrapper.parameters):
+    names: NewNames | None
+    fields = constructed_fields(container, texts)
+    if not fields:
         return None
-    computed = {name for name, value in values.items() if isinstance(value, ast.BinOp)}
-    for node in _arguments(wrapper.value):
-        if isinstance(node, ast.BinOp):
-            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-            if computed & names:
-                return None
-    member = _Substitution(values).visit(copy.deepcopy(wrapper.value))
-    assert isinstance(member, ast.Call)
-    return member
-
-
-class _Substitution(ast.NodeTransformer):
-    """Replaces the parameters of a constructor by the arguments of a call."""
-
-    def __init__(self, values: Mapping[str, ast.expr]) -> None:
-        self.values = values
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:  # noqa: N802
-        return self.values.get(node.id, node)
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:  # noqa: N802
-        self.generic_visit(node)
-        compute = _COMPUTE.get(type(node.op))
-        left, right = _number(node.left), _number(node.right)
-        if compute is None or left is None or right is None:
-            return node
-        return ast.Constant(compute(left, right))
-
-
-def _number(node: ast.expr) -> int | None:
-    value = node.value if isinstance(node, ast.Constant) else None
-    return value if isinstance(value, int) else None
-
-
-def _are_reads_known(
-    wrapper: _Wrapper, fields: Sequence[_Field], texts: Sequence[ClassText]
-) -> bool:
-    """Return whether every read of the member through a field can be rewritten.
-
-    Of two fields with one name, only one of which is an instance, none can be told.
-    """
-    lines = [line for text in texts for line in _lines(text)]
-    own = {(field.owner, field.attribute) for field in fields}
-    for attribute in {field.attribute for field in fields}:
-        outer = re.escape(f".{attribute}{wrapper.path.removesuffix('[0]')}")
-        inner = re.escape(f".{attribute}{wrapper.path}")
-        reads = sum(len(re.findall(rf"{outer}(?!\w)", line)) for line in lines)
-        if reads != sum(len(re.findall(rf"{inner}(?!\w)", line)) for line in lines):
-            return False
-        named = re.compile(rf"self\.{attribute}(: .*)? = ")
-        owners = {t.name for t in texts if any(map(named.match, t.fields))}
-        if reads and any((owner, attribute) not in own for owner in owners):
-            return False
-    return True
-
-
-def _name(field: _Field, wrapper: _Wrapper, texts: Sequence[ClassText]) -> str:
-    """Return the attribute of a member: that of the field, unless it says nothing."""
-    name, word = field.attribute, wrapper.path.removeprefix(".")
-    if (len(name) > 1 and name not in _GENERIC) or not word.isidentifier():
-        return name
-    is_free = not any(
-        re.search(rf"\.{word}\b" if t.name == field.owner else rf"\.{name}\b", line)
-        for t in texts
-        for line in _lines(t)
-    )
-    return word if is_free else name
-
-
-def _lines(text: ClassText) -> Iterator[str]:
-    """Yield the lines of code of a class."""
-    yield from text.fields
-    yield from text.body
-    for method in text.methods:
-        yield from method.body
-
-
-def _rewritten(
-    text: ClassText, wrapper: _Wrapper, fields: Sequence[_Field]
-) -> ClassText:
-    """Return ``text`` with the member in place of instances of ``wrapper``."""
-    attributes = "|".join(sorted({field.attribute for field in fields}))
-    read = re.compile(rf"(\.(?:{attributes})){re.escape(wrapper.path)}(?!\w)")
-    own = {field.line: field for field in fields if field.owner == text.name}
-    record_names = dict(text.record_names)
-    for field in own.values():
-        outer = record_names.pop(field.attribute, field.attribute)
-        record_names[field.name] = f"{outer}.{wrapper.record_name}"
-
-    def code(line: str) -> str:
-        line = read.sub(r"\1", line)
-        for field in own.values():
-            line = re.sub(rf"\bself\.{field.attribute}\b", f"self.{field.name}", line)
-        return line
-
-    return replace(
-        text,
-        fields=[
-            code(_field_line(line, own[line], wrapper) if line in own else line)
-            for line in text.fields
-        ],
-        body=[code(line) for line in text.body],
-        methods=[
-            replace(m, body=[code(line) for line in m.body]) for m in text.methods
-        ],
-        modules=text.modules | (wrapper.text.modules if own else set()),
-        record_names=record_names,
-    )
-
-
-def _field_line(line: str, field: _Field, wrapper: _Wrapper) -> str:
-    """Return the assignment of the member to ``field``."""
-    member = _member(wrapper, field.call)
-    assert member is not None
-    statement = ast.parse(line).body[0]
-    assert isinstance(statement, ast.Assign | ast.AnnAssign)
-    if isinstance(statement.value, ast.IfExp):
-        statement.value.body = member
+    reads = ModuleReads(container.text.name, texts, container.text)
+    if not reads.is_complete:
+        return None
+    linear = None if reads.reads or reads.calls else _unread_linear(container)
+    if linear is not None:
+        container = linear
+        names = {(f.owner, f.attribute): {"": f.attribute} for f in fields}
+    elif container.path:
+        names = _names_of_member(container, fields, reads)
     else:
-        statement.value = member
-    text = unparse_expression(statement)
-    kind = ast.unparse(member.func)
-    return text.replace(f": {wrapper.text.name} | ", f": {kind} | ", 1)
+        names = _names_of_members(container, fields, reads)
+    if names is None:
+        return None
+    return [with_members(text, container, fields, names) for text in reads.edited()]
+
+
+def _unread_linear(container: Container) -> Container | None:
+    """Return ``nn.Linear`` for a matrix and a bias that nothing reads, else None."""
+    sizes = {name: _sizes(value) for name, value in container.members.items()}
+    weight, bias = sizes.get("weight"), sizes.get("bias")
+    if len(sizes) != 2 or not weight or not bias or len(weight) != 2:
+        return None
+    if list(map(ast.dump, bias)) != list(map(ast.dump, weight[:1])):
+        return None
+    linear = ast.Call(ast.parse("nn.Linear", mode="eval").body, weight[::-1], [])
+    return replace(container, members={"": linear}, record_names={"": ""})
+
+
+def _sizes(value: ast.expr) -> list[ast.expr]:
+    """Return the sizes of a parameter of the default dtype, else []."""
+    if not isinstance(value, ast.Call) or value.keywords:
+        return []
+    return value.args if ast.unparse(value.func) == "nn.parameter" else []
+
+
+def _names_of_member(
+    container: Container, fields: Sequence[ConstructedField], reads: ModuleReads
+) -> NewNames | None:
+    """Edit the reads of the only member; return the attributes that it gets."""
+    if sum(field.count for field in fields) > 1 and not container.has_one_layer:
+        return None
+    member, _, index = container.path.removeprefix(".").partition("[")
+    for read in reads.reads:
+        if read.attribute.attr != member or (index and not _is_first(read.element)):
+            return None
+        outer = read.element if index and read.element is not None else read.attribute
+        read.block.replace_between(read.module, outer, "")
+    names: dict[tuple[str, str], dict[str, str]] = {}
+    for field in fields:
+        name = field.attribute
+        is_vague = len(name) == 1 or name in _GENERIC
+        others = _names_in_use(field.owner, reads.texts)
+        others |= {new for one in names.values() for new in one.values()}
+        new = member if is_vague else f"{name}_{member}" if member == "bias" else name
+        if not index and not field.is_list and new not in others | {name}:
+            reads.rename(field.owner, name, new)
+            name = new
+        names[field.owner, field.attribute] = {member: name}
+    return names
+
+
+def _is_first(element: ast.Subscript | None) -> bool:
+    """Return whether an index is 0."""
+    return element is not None and ast.unparse(element.slice) == "0"
+
+
+def _names_of_members(
+    container: Container, fields: Sequence[ConstructedField], reads: ModuleReads
+) -> NewNames | None:
+    """Edit the reads of several members; return the attributes that they get."""
+    lines, times = len(container.members), len(fields)
+    is_longer = lines * times > lines + times + _CLASS_LINES
+    if reads.calls or is_longer or not all(field.is_plain for field in fields):
+        return None
+    names: dict[str, dict[str, str]] = {}
+    for field in fields:
+        in_use = _names_in_use(field.owner, reads.texts)
+        is_clear = not container.members.keys() & (in_use | _ARRAYS)
+        for member in container.members:
+            new = member if is_clear else f"{field.attribute}_{member}"
+            known = names.setdefault(field.attribute, {}).setdefault(member, new)
+            if known != new or new in in_use:
+                return None
+            in_use.add(new)
+    for read in reads.reads:
+        module, member = read.module, read.attribute.attr
+        if not isinstance(module, ast.Attribute) or module.attr not in names:
+            return None
+        new = names[module.attr][member]
+        read.block.replace_between(module.value, read.attribute, f".{new}")
+    return {(field.owner, field.attribute): names[field.attribute] for field in fields}
+
+
+def _names_in_use(owner: str, texts: Sequence[ClassText]) -> set[str]:
+    """Return the names of attributes that a class has or reads of itself."""
+    text = next(text for text in texts if text.name == owner)
+    methods = [line for method in text.methods for line in method.body]
+    lines = [*text.fields, *text.body, *methods]
+    read = {name for line in lines for name in re.findall(r"self\.(\w+)", line)}
+    return read | {method.name for method in text.methods}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any
@@ -37,6 +38,8 @@ from burn_ir.errors import UnsupportedModel
 LIMITED = (float16, bfloat16, float32, float64)
 #: Integers below this are recognized by their logarithm or root.
 MOST_ROOTED = 1025
+#: Powers of two below have many digits.
+_SMALL = 2.0**-4
 #: Maximum strings of a tensor in source.
 STRING_LIMIT = 4096
 
@@ -139,8 +142,13 @@ class OperandRenderer(BurnSource):
         """Return a tensor of known integers and dimensions, built at its use."""
         assert symbol.type is not None and symbol.known is not None, symbol.name
         self.modules |= {"ops", "burn"}
-        values = self.host(nested_lists(symbol.known))
-        return self.filled(symbol.known, values, dtype or symbol.type.dtype)
+        known = symbol.known
+        if _are_powers_of_two(known):
+            exponents = np.frexp(known)[1] - 1
+            values = atom(re.sub(r"-?\d+", r"2**\g<0>", literal(exponents.tolist())))
+        else:
+            values = self.host(nested_lists(known))
+        return self.filled(known, values, dtype or symbol.type.dtype)
 
     def host(self, arg: Any) -> Expression:
         """Return an operand that may be Python numbers: axes, sizes, bounds."""
@@ -194,6 +202,8 @@ def _formulas() -> dict[float, str]:
     Positions in buckets are divided by the logarithm of a quotient.
     """
     texts = {float(np.float32(math.tau)): "math.tau"}
+    for number in range(101, 200):  # a variance of one and a bit
+        texts[float(np.float32((number / 100) ** -0.5))] = f"{number / 100}**-0.5"
     for number in range(2, MOST_ROOTED):
         texts[float(np.float32(math.log(number)))] = f"math.log({number})"
         if math.isqrt(number) ** 2 != number:
@@ -206,6 +216,13 @@ def _formulas() -> dict[float, str]:
                 value = float(np.float32(math.log(number / divisor)))
                 texts.setdefault(value, f"math.log({number} / {divisor})")
     return texts
+
+
+def _are_powers_of_two(array: np.ndarray[Any, Any]) -> bool:
+    """Return whether several numbers, some with many digits, are powers of 2."""
+    if array.dtype == object or not is_float(array.dtype) or array.size < 2:
+        return False
+    return bool((np.frexp(array)[0] == 0.5).all() and array.min() < _SMALL)
 
 
 def _limited_dtype(value: Any) -> DType | None:

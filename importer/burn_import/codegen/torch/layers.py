@@ -181,6 +181,7 @@ ROWS: Mapping[str, Row] = {
     "Conv1D": _helper,
     "GlobalAvgPool": _helper,
     **dict.fromkeys(DROPOUTS, _without_seed),
+    "Attention": _without_seed,
     "RandomNormalLike": _without_seed,
     "RandomUniformLike": _without_seed,
 }

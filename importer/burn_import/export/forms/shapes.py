@@ -57,6 +57,9 @@ def flatten(w: GraphWriter, x: Operand, start: int = 0, end: int = -1) -> Operan
 
 @form("expand")
 def expand(w: GraphWriter, x: Operand, shape: Any) -> Operand:
+    if not isinstance(shape, Operand):  # ONNX has 1 for an extent that stays
+        extents = shape.tolist() if isinstance(shape, np.ndarray) else _items(shape)
+        shape = [1 if isinstance(n, int) and n == -1 else n for n in extents]
     return w.node("Expand", x, w.integers(shape))
 
 

@@ -78,8 +78,8 @@ class Nodes(GraphBuilder):
         if not ratios:
             return ()
         return (
-            f"Dropout between the layers of a recurrent stack (p={ratios}) is left "
-            "out: its module does not have it.",
+            f"Dropout between LSTMs with proj_size (p={ratios}) is left out: it is not "
+            "supported.",
         )
 
     def inner(self) -> Nodes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from burn_import.rewriting.graphs import common_scope, rename, with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import Attention
-from burn_ir.ops.dropout import TrackedDropout
+from burn_ir.ops.dropout import AttentionWithDropout, TrackedDropout
 from burn_ir.ops.programs import AnyOf
 
 #: The most nodes between the two matrix products.
@@ -61,7 +62,6 @@ class _Rewriter:
         if not match.is_complete():
             return [node]
         self.aliases.update(match.operands.aliases)
-        self.flow.graph.constants.left_out_dropout |= match.dropout
         return self.nodes_of(match, node)
 
     def nodes_of(self, match: _Match, node: Node) -> list[Node]:
@@ -98,8 +98,8 @@ class _Match:
         #: Nodes that are removed because attention replaces them.
         self.inner: list[Node] = []
         self.size: Dim = 0
-        #: Ratios of restored dropout on the weights, which attention does not have.
-        self.dropout: set[float] = set()
+        #: The ratio of dropout of the weights.
+        self.dropout = 0.0
         #: The number of nodes between a value and the first product.
         self.distances: dict[str, int] = {}
         self.product = last
@@ -146,14 +146,14 @@ class _Match:
         return inner.inputs[2]
 
     def skip_dropout(self, name: str | None) -> str | None:
-        """Return the operand of restored dropout, else ``name``."""
+        """Return the operand of dropout of elements, else ``name``."""
         node = self.flow.producers.get(name or "")
         if node is None or not isinstance(node.op, TrackedDropout):
             return name
-        if not node.op.restored:
+        if node.op.module != "Dropout":
             return name
         self.inner.append(node)
-        self.dropout.add(node.op.ratio)
+        self.dropout = node.op.ratio
         return node.inputs[0]
 
     def skip_narrowing_cast(self, name: str | None) -> str | None:
@@ -329,15 +329,18 @@ class _Match:
         """Return the operator; masks must have been combined."""
         window = self.masks.window
         heads = 1 if len(self.masks.scores) == 3 else None
-        return Attention(
-            q_num_heads=heads,
-            kv_num_heads=heads,
-            is_causal=1 if window.is_causal else 0,
-            left_window_size=window.left,
-            right_window_size=-1 if window.is_causal else window.right,
-            scale=self.scale_or_default(),
-            softcap=self.softcap,
-        )
+        options: dict[str, Any] = {
+            "q_num_heads": heads,
+            "kv_num_heads": heads,
+            "is_causal": 1 if window.is_causal else 0,
+            "left_window_size": window.left,
+            "right_window_size": -1 if window.is_causal else window.right,
+            "scale": self.scale_or_default(),
+            "softcap": self.softcap,
+        }
+        if self.dropout:
+            return AttentionWithDropout(dropout=self.dropout, **options)
+        return Attention(**options)
 
     def scale_or_default(self) -> float | None:
         """Return the scale, None if it is the default 1 / sqrt(size)."""

@@ -24,6 +24,7 @@ from burn_import.passes.recurrent.recurrent_weights import Parameters, owner
 from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
+from burn_ir.ops.dropout import TrackedDropout
 
 
 def recurrent(graph: Graph) -> Graph:
@@ -46,6 +47,8 @@ class _Recovery:
     parameters: Parameters = field(init=False)
     #: The layers, by their node's id.
     singles: dict[int, Single] = field(default_factory=dict)
+    #: The dropout of the outputs that the layer above reads, by its node's id.
+    dropout: dict[int, float] = field(default_factory=dict)
     #: The nodes that replace a node, by its id.
     instead: dict[int, list[Node]] = field(default_factory=dict)
 
@@ -71,7 +74,8 @@ class _Recovery:
         for stack in stacks:
             states = self.first_states(stack)
             assert states is not None
-            self.instead.update(plan.replacements(stack, states))
+            rate = self.dropout[id(stack[1].node)] if len(stack) > 1 else 0.0
+            self.instead.update(plan.replacements(stack, states, rate))
         nodes = [n for node in self.graph.nodes for n in self.replacements_of(node)]
         return with_nodes(self.graph, nodes)
 
@@ -94,7 +98,8 @@ class _Recovery:
             stack = [single]
             while id(stack[-1].node) in above:
                 stack.append(above[id(stack[-1].node)])
-            if self.first_states(stack) is None:
+            rates = {self.dropout[id(one.node)] for one in stack[1:]}
+            if self.first_states(stack) is None or len(rates) > 1:
                 yield from ([layer] for layer in stack)
             else:
                 yield stack
@@ -103,18 +108,29 @@ class _Recovery:
         """Return the next layer of the stack, if it alone reads all outputs."""
         name = single.node.outputs[0]
         for outputs in joined_outputs(self.flow, single):
-            readers = self.flow.users.get(outputs.value, [])
+            dropped = self.dropped(outputs.value)
+            value = outputs.value if dropped is None else dropped.output
+            readers = self.flow.users.get(value, [])
             tops = [self.singles.get(id(n)) for n in readers if id(n) in self.singles]
             if outputs.batch_first or not tops or tops[0] is None:
                 continue
             top = tops[0]
-            fed = top.node.inputs[0] == outputs.value and single.fits(top)
+            fed = top.node.inputs[0] == value and single.fits(top)
             if not fed or not self.are_together(single, top):
                 continue
-            if not is_spent(self.flow, outputs.value, {id(top.node)}):
+            if not is_spent(self.flow, value, {id(top.node)}):
+                return None
+            self.dropout[id(top.node)] = _ratio(dropped)
+            if dropped and not is_spent(self.flow, outputs.value, {id(dropped)}):
                 return None
             return top if is_spent(self.flow, name, {id(outputs.node)}) else None
         return None
+
+    def dropped(self, value: str) -> Node | None:
+        """Return the dropout that reads ``value``."""
+        readers = self.flow.users.get(value, [])
+        nodes = [node for node in readers if isinstance(node.op, TrackedDropout)]
+        return nodes[0] if len(nodes) == 1 else None
 
     def are_together(self, single: Single, top: Single) -> bool:
         """Return whether the file shows that two layers are of one module."""
@@ -156,3 +172,8 @@ class _Recovery:
                 return None
             states.append(whole)
         return states
+
+
+def _ratio(node: Node | None) -> float:
+    """Return the ratio of a dropout, 0 without one."""
+    return node.op.ratio if node and isinstance(node.op, TrackedDropout) else 0.0

@@ -65,19 +65,21 @@ class Plan:
                 self.heads.add(id(head.node))
 
     def replacements(
-        self, stack: list[Single], states: list[str]
+        self, stack: list[Single], states: list[str], dropout: float
     ) -> Mapping[int, list[Node]]:
         """Return replacements of nodes by their id: one layer for a ``stack``.
 
-        ``states`` are its initial states; empty if they are zeros.
+        ``states`` are its initial states; empty if they are zeros. ``dropout`` is the
+        ratio of dropout between its layers.
         """
-        return _Replacement(self, stack).build(states)
+        return _Replacement(self, stack, dropout).build(states)
 
 
 @dataclass
 class _Replacement:
     plan: Plan
     stack: list[Single]
+    dropout: float
     #: The nodes that the layer replaces.
     gone: list[Node] = field(default_factory=list)
     #: The transpose of its input.
@@ -106,7 +108,7 @@ class _Replacement:
         scope, classes = common_scope(*nodes)
         layer = replace(
             nodes[0],
-            op=_operator(head, len(nodes), batch_first),
+            op=_operator(head, len(nodes), batch_first, self.dropout),
             inputs=(x, *(states or omitted), *weights),
             outputs=(y, *lasts),
             scope=scope,
@@ -283,15 +285,15 @@ def _without_axis(flow: Dataflow, name: str | None) -> str | None:
     return node.inputs[0]
 
 
-def _operator(head: Single, layers: int, batch_first: bool) -> Op:
+def _operator(head: Single, layers: int, batch_first: bool, dropout: float) -> Op:
     both = head.ways == 2
     if head.kind == "LSTM":
-        return LSTM(layers, batch_first, both)
+        return LSTM(layers, batch_first, both, dropout)
     if head.kind == "GRU":
-        return GRU(layers, batch_first, both)
+        return GRU(layers, batch_first, both, dropout)
     if head.nonlinearity == "relu":
-        return RNN(layers, "relu", batch_first, both)
-    return RNN(layers, "tanh", batch_first, both)
+        return RNN(layers, "relu", batch_first, both, dropout)
+    return RNN(layers, "tanh", batch_first, both, dropout)
 
 
 def _node(onnx: str, *inputs: str, output: str, **attrs: object) -> Node:

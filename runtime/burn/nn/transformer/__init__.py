@@ -1,6 +1,9 @@
 """Attention and transformer layers, with PyTorch's names and keys."""
 
-from burn.nn.transformer.attention import MultiheadAttention as MultiheadAttention
+from burn.nn.transformer.attention import (
+    Attention as Attention,
+    MultiheadAttention as MultiheadAttention,
+)
 from burn.nn.transformer.caches import (
     DecoderLayerCache as DecoderLayerCache,
     KeyValueCache as KeyValueCache,

@@ -11,7 +11,62 @@ from burn.nn.linear import Linear
 from burn.nn.module import Module
 from burn.nn.transformer.caches import CachedKeys, KeyValueCache
 from burn.nn.transformer.masks import attention_mask
+from burn.ops.attention import EVERYWHERE
 from burn.tensor import Tensor
+
+
+class Attention(Module):
+    """:func:`burn.ops.attention` with dropout of the weights in training.
+
+    ``dropout`` is the probability with which a weight becomes 0; the options are those
+    of the function. In inference a call is the function itself, which is one kernel
+    where a device has one. ``seed`` determines the masks, as in :class:`Dropout`.
+
+    Called with ``query`` [batch, heads, rows, size], ``key`` [batch, groups, columns,
+    size], ``value`` [batch, groups, columns, out] and perhaps a ``mask``, or with
+    operands without a head axis, it returns [batch, heads, rows, out].
+
+    Raises:
+        ValueError: ``dropout`` is not in [0, 1].
+    """
+
+    def __init__(
+        self,
+        dropout: float = 0.0,
+        *,
+        scale: float | None = None,
+        softcap: float = 0.0,
+        causal: bool = False,
+        window: tuple[int, int] = EVERYWHERE,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.dropout = Dropout(dropout, seed=seed)
+        self.scale, self.softcap = scale, softcap
+        self.causal, self.window = causal, window
+
+    def __call__(
+        self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        options: dict[str, Any] = {
+            "scale": self.scale,
+            "softcap": self.softcap,
+            "causal": self.causal,
+            "window": self.window,
+        }
+        random_state = self.dropout.random_state
+        if self.dropout.p == 0.0 or not random_state.backend.tracks_gradients:
+            return ops.attention(query, key, value, mask, **options)
+        has_one_head = query.ndim == 3
+        if has_one_head:
+            query, key, value = (x.unsqueeze(1) for x in (query, key, value))
+            mask = mask.unsqueeze(1) if mask is not None and mask.ndim == 3 else mask
+        weights = ops.attention_weights(query, key, mask, **options)
+        out = ops.weighted_values(self.dropout(weights), value)
+        return out.squeeze(1) if has_one_head else out
+
+    def describe(self) -> str:
+        return f"dropout={self.dropout.p}"
 
 
 class MultiheadAttention(Module):

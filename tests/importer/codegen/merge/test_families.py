@@ -102,7 +102,7 @@ def test_what_attends_to_itself_and_to_others_is_one(tmp_path: Path) -> None:
     source = imported(tmp_path, lines, layers | more, "x memory")
     assert "self.self_attn = Attn()" in source
     assert "self.cross_attn = Attn()" in source
-    assert source.count("class ") == 3
+    assert source.count("class ") == 2
 
 
 def test_numbers_of_a_body_are_given(tmp_path: Path) -> None:

@@ -87,13 +87,14 @@ def test_a_class_that_only_owns_a_weight(tmp_path: Path) -> None:
     assert "+ self.positions" in actual.source
 
 
-def test_a_class_that_owns_two_weights_stays(tmp_path: Path) -> None:
+def test_a_class_that_only_owns_two_weights(tmp_path: Path) -> None:
     net = ScopedNet()
     x = net.linear("stem", net.input("x", 2, 4), 4, 4)
     x = net.run("Mul", "", x, net.weight("affine.scale", 4))
     x = net.run("Add", "", x, net.weight("affine.shift", 4))
     actual = imported(tmp_path, net, net.linear("head", x, 4, 3))
-    assert "class Affine" in actual.source and "record_names" not in actual.source
+    assert "class Affine" not in actual.source
+    assert "* self.affine_scale + self.affine_shift" in actual.source
 
 
 def test_nested_classes_are_one_field(tmp_path: Path) -> None:
@@ -105,15 +106,15 @@ def test_nested_classes_are_one_field(tmp_path: Path) -> None:
     assert actual.source.count("class ") == 2
 
 
-def test_elements_of_lists_keep_their_class(tmp_path: Path) -> None:
-    """Their names are numbers, which no class can rename."""
+def test_elements_of_lists_have_their_number_in_keys(tmp_path: Path) -> None:
     net = ScopedNet()
     x = net.input("x", 2, 4)
     for number in range(3):
         x = chain(net, f"stages.{number}.layers", x)
         x = net.run("Relu", "", x)
     actual = imported(tmp_path, net, net.linear("head", x, 4, 3))
-    assert "class Stage(" in actual.source and "record_names" not in actual.source
+    assert "class Stage(" not in actual.source
+    assert 'record_names = {"stages": "stages.{0}.layers"}' in actual.source
 
 
 @pytest.mark.parametrize("plain", [True, False])
@@ -129,4 +130,5 @@ def test_one_attribute_name_in_two_classes(tmp_path: Path, plain: bool) -> None:
             y = net.run("Mul", path, y, net.weight(f"{path}.table.scale", 4))
         x = net.run("Add", "", x, net.run("Tanh", path, y))
     actual = imported(tmp_path, net, net.linear("head", x, 4, 3))
-    assert ("class Table" not in actual.source) == plain
+    assert "class Table" not in actual.source
+    assert ("self.table_scale" in actual.source) != plain

@@ -16,8 +16,8 @@ from burn_import.frontends.torch_export.aten.nn.rnn import (
     RNN_RELU,
     RNN_TANH,
     Kind,
+    Rate,
     Stack,
-    dropout_ratio,
     step_mask,
     swap_time_and_batch,
 )
@@ -115,12 +115,12 @@ def layers(
     data: Value,
     states: Sequence[Value],
     stack: tuple[Sequence[Value], bool, int, bool],
-    ratio: float,
+    rate: Rate,
 ) -> Sequence[Value]:
     """Return the results of recurrent layers, the first of them packed again."""
     of = source(g, data)
     lengths = g.cast(of.lengths, INT32)
-    run = Stack(g, kind, *stack, lengths=lengths, ratio=ratio)
+    run = Stack(g, kind, *stack, lengths=lengths, rate=rate)
     padded, *last = run.run(of.padded, states, False)
     whole = replace(padded, dims=of.padded.dims)
     return [packed_steps(g, Packed(whole, of.lengths)), *last]
@@ -140,8 +140,7 @@ def lstm(
     bidirectional: bool,
 ) -> Sequence[Value]:
     stack = (params, has_biases, num_layers, bidirectional)
-    ratio = dropout_ratio(g, dropout, train, num_layers)
-    return layers(g, LSTM, data, hx, stack, ratio)
+    return layers(g, LSTM, data, hx, stack, Rate(dropout, train))
 
 
 def single(kind: Kind, name: str) -> None:
@@ -160,8 +159,7 @@ def single(kind: Kind, name: str) -> None:
         bidirectional: bool,
     ) -> Sequence[Value]:
         stack = (params, has_biases, num_layers, bidirectional)
-        ratio = dropout_ratio(g, dropout, train, num_layers)
-        return layers(g, kind, data, [hx], stack, ratio)
+        return layers(g, kind, data, [hx], stack, Rate(dropout, train))
 
     rule(f"aten.{name}.data")(apply)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from burn_import.frontends.torch_export.aten.nn.activation import dropout
+from burn_import.frontends.torch_export.aten.nn.activation import apply_dropout
 from burn_import.frontends.torch_export.aten.nn.projected_lstm import ProjectedStack
 from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.builder import (
@@ -43,13 +43,16 @@ LSTM = Kind("LSTM", (0, 3, 1, 2))  # i f g o -> i o f c
 GRU = Kind("GRU", (1, 0, 2))  # r z n -> z r h
 
 
-def dropout_ratio(g: Builder, ratio: float, train: bool, layers: int) -> float:
-    """Return the ratio of the dropout that a stack of layers applies."""
-    if layers < 2:
-        return 0.0
-    if ratio and not train and g.out.restores_dropout:
-        g.out.left_out_dropout.add(ratio)
-    return ratio if train else 0.0
+@dataclass(frozen=True)
+class Rate:
+    """The ratio of the dropout between layers, which a program in training applies."""
+
+    ratio: float = 0.0
+    is_training: bool = False
+
+    def drop(self, g: Builder, x: Value) -> Value:
+        """Return outputs of a layer as the next one reads them."""
+        return apply_dropout(g, x, self.ratio, self.is_training)
 
 
 @rule("aten.lstm.input")
@@ -65,9 +68,8 @@ def lstm(
     bidirectional: bool,
     batch_first: bool,
 ) -> Sequence[Value]:
-    ratio = dropout_ratio(g, dropout, train, num_layers)
     stack = params, has_biases, num_layers, bidirectional
-    return Stack(g, LSTM, *stack, ratio=ratio).run(input, hx, batch_first)
+    return Stack(g, LSTM, *stack, rate=Rate(dropout, train)).run(input, hx, batch_first)
 
 
 def single(kind: Kind) -> None:
@@ -85,9 +87,10 @@ def single(kind: Kind) -> None:
         bidirectional: bool,
         batch_first: bool,
     ) -> Sequence[Value]:
-        ratio = dropout_ratio(g, dropout, train, num_layers)
         stack = params, has_biases, num_layers, bidirectional
-        return Stack(g, kind, *stack, ratio=ratio).run(input, [hx], batch_first)
+        return Stack(g, kind, *stack, rate=Rate(dropout, train)).run(
+            input, [hx], batch_first
+        )
 
     names = {"Tanh": "rnn_tanh", "Relu": "rnn_relu"}
     rule(f"aten.{names.get(kind.activation, 'gru')}.input")(apply)
@@ -110,18 +113,20 @@ class Stack:
     bidirectional: bool
     #: The length of each sequence, int32; None if all are full.
     lengths: Value | None = None
-    #: The ratio of dropout between layers.
-    ratio: float = 0.0
+    rate: Rate = field(default_factory=Rate)
 
     def run(
         self, x: Value, states: Sequence[Value], batch_first: bool
     ) -> Sequence[Value]:
         """Return the outputs, and the last states of all layers."""
         g = self.g
-        if self.ratio and self.is_projected and self.layers > 1:
-            raise UnsupportedModel(
-                "dropout between LSTMs with proj_size is not supported"
-            )
+        if self.rate.ratio and self.is_projected and self.layers > 1:
+            if self.rate.is_training:
+                raise UnsupportedModel(
+                    "dropout between LSTMs with proj_size is not supported"
+                )
+            if g.out.restores_dropout:
+                g.out.left_out_dropout.add(self.rate.ratio)
         if x.rank != _RANK:
             raise UnsupportedModel(
                 "expected a batch axis in the input of a recurrent layer"
@@ -137,7 +142,7 @@ class Stack:
         """Return the outputs of ``x`` [time, batch, features] and the last states."""
         last: list[list[Value]] = [[] for _ in states]
         for layer in range(self.layers):
-            x = dropout(self.g, x, self.ratio, layer > 0)
+            x = self.rate.drop(self.g, x) if layer else x
             outputs = self.layer(layer, x, states)
             x = self.joined(outputs[0])
             for states_of_layers, state in zip(last, outputs[1:], strict=True):
@@ -163,10 +168,10 @@ class Stack:
     def layer(self, layer: int, x: Value, states: Sequence[Value]) -> Sequence[Value]:
         g, count = self.g, 2 if self.bidirectional else 1
         # Without lengths this becomes a layer such as ``nn.LSTM``, with its parameters.
-        # With lengths or dropout, or if weights are computed (by weight norm), it is a
-        # call of a function, which computes with the parameters of the stack.
+        # With lengths, or if weights are computed (by weight norm), it is a call of a
+        # function, which computes with the parameters of the stack.
         is_stored = all(value.name in g.out.constants for value in self.params)
-        is_layer = self.lengths is None and is_stored and not self.ratio
+        is_layer = self.lengths is None and is_stored
         w, r, b = self.weights(layer) if is_layer else self.computed(layer)
         first = [self.part(state, layer * count, count) for state in states]
         attrs: dict[str, Any] = {
