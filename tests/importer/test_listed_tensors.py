@@ -167,7 +167,7 @@ def test_a_parametrization_reads_the_original_beside_it(tmp_path: Path) -> None:
 def test_a_tied_layer_that_reads_the_key_of_a_module_without_a_call(
     tmp_path: Path,
 ) -> None:
-    """The weight of ``head`` is joined with another one, so that it is no layer."""
+    """The weight of ``head`` is joined with another one: its class would be a holder."""
     table = drawn(5, 3)
     weights = {"inner.words.weight": table, "head.weight": table, "head.bias": drawn(7)}
     weights["more"] = drawn(3, 2)
@@ -194,7 +194,7 @@ def test_a_tied_layer_that_reads_the_key_of_a_module_without_a_call(
     model: Any = load(saved(tmp_path, content, weights))
     assert sorted(model.state_dict()) == sorted(weights)
     assert isinstance(model.inner.words, nn.Embedding)
-    assert model.inner.words.weight is model.head.weight
+    assert model.inner.words.weight is model.head_weight
     ids = np.array([4, 0, 2, 4])
     joined = np.concatenate([table.T, weights["more"]], 1)
     expected = np.tanh(table[ids]) @ joined + weights["head.bias"]

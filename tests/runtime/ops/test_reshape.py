@@ -17,6 +17,8 @@ from burn import Autodiff, Cpu, ops
         ((2, 0, 24), (-1, 0, 4, 6), (2, 0, 4, 6)),
         ((3, 5, 24), (3, -1, 4, 6), (3, 5, 4, 6)),
         ((0, 4), (-1, 2, 2), (0, 2, 2)),
+        ((0, 5, 24), (0, -1), (0, 120)),
+        ((0, 5, 24), (0, -1, 4, 5), (0, 6, 4, 5)),
     ],
 )
 def test_an_extent_that_is_kept(extents: Any, shape: Any, expected: Any) -> None:
@@ -36,7 +38,7 @@ def test_a_list() -> None:
     assert ops.reshape(x, (-1, 1)).shape == (3, 1)
 
 
-@pytest.mark.parametrize("shape", [(0, -1), (0, -1, 4, 5), (-1, 0)])
+@pytest.mark.parametrize("shape", [(0, -1, 7), (-1, 0), (-1, 0, 4)])
 def test_an_extent_that_nothing_says(shape: Any) -> None:
     with pytest.raises(ValueError, match="reshape"):
         ops.reshape(burn.from_numpy(np.zeros((0, 5, 24), np.float32)), shape)

@@ -142,6 +142,21 @@ def attention(draw: Draw, version: int) -> Example:
     )
 
 
+@case("Attention", domain="burn")
+def attention_with_dropout(draw: Draw, version: int) -> Example:
+    """Attention of a module in evaluation, where nothing is dropped."""
+    rows, columns = extents(draw, 2, 2, most=4)
+    groups, size, out = extents(draw, 3, 3, most=3)
+    heads = groups * draw(st.sampled_from([1, 2]))
+    attrs = attributes(draw, scale=0.7, softcap=2.0, is_causal=1)
+    attrs["dropout"] = draw(st.sampled_from([0.0, 0.3, 1.0]))
+    sizes = Sizes(2, heads, groups, rows, columns, size, out)
+    inputs, names = operands(draw, sizes, np.float32, cached="")
+    if inputs[3] is None:
+        inputs.pop()
+    return Example(attrs, inputs, symbols=names, rtol=1e-4, atol=1e-5)
+
+
 @case("RotaryEmbedding")
 def rotary(draw: Draw, version: int) -> Example:
     batch, heads, length, pairs = extents(draw, 4, 4, least=2)
