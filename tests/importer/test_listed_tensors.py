@@ -167,7 +167,7 @@ def test_a_parametrization_reads_the_original_beside_it(tmp_path: Path) -> None:
 def test_a_tied_layer_that_reads_the_key_of_a_module_without_a_call(
     tmp_path: Path,
 ) -> None:
-    """The weight of ``head`` is joined with another one: its class would be a holder."""
+    """The weight of ``head`` is joined with another one: no class holds it."""
     table = drawn(5, 3)
     weights = {"inner.words.weight": table, "head.weight": table, "head.bias": drawn(7)}
     weights["more"] = drawn(3, 2)
