@@ -82,7 +82,7 @@ def convolution_kernel(
         max(_IMAGE // max(lines.stride, 1), 1),
         *(len(panels) // groups, 4 * channels),
     )
-    work = prod(out.shape) * panels.shape[1] // 16
+    work = prod(out.shape) * panels.shape[1] // 4
     text = source_of(tiles, lines.pixel)
     return Kernel(text, (), words, work, words[0], owned=(*arrays, *tables))
 

@@ -69,7 +69,7 @@ def expansion_kernel(given: Expansion) -> Kernel:
         *(taps, wins.stride[0], top, 4 * left * held, lines, columns),
         *(4 * ring, 4 * line, 4 * held, 8 * taps * taps),
     )
-    work = (image.size * channels + out.size * taps * taps) // 16
+    work = (image.size * channels + out.size * taps * taps) // 2
     return Kernel(source_of(form), (), words, work, parts, owned=arrays)
 
 
