@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from burn_import.provenance.path_segments import Path
-from burn_import.structure.blocks.branched import BranchedBlocks, block_paths
+from burn_import.structure.blocks.branched import BranchedBlocks
 from burn_import.structure.blocks.naming import NORMALIZED, LayerNames, numbered
 from burn_import.structure.blocks.repeats import Repeats, layers_last
 from burn_import.structure.places import Places
@@ -54,26 +54,27 @@ class _Assignment:
         self.is_nameless = is_nameless
         self.nodes = layers_last(graph, node_paths)
         self.result = Places(dict(node_paths.layers), dict(node_paths.scopes))
+        #: The number of blocks and lists of them, and the names of layers beside them.
         self.list_count = 0
+        self.layer_names = {path[0] for path in node_paths.layers.values()}
 
     def assign_branched_blocks(self) -> None:
         """Assign the nodes of convolutional blocks with branches."""
-        lists = BranchedBlocks(self.graph, self.nodes, self.node_paths).lists()
-        blocks = [block for one in lists for block in one]
-        for block, scope in zip(blocks, block_paths(lists), strict=True):
-            nodes = [self.nodes[position] for position in block.nodes]
-            shortcut = [self.nodes[position] for position in block.shortcut]
-            self._assign_block(nodes, scope, shortcut)
-        self.list_count = len(lists)
+        for blocks in BranchedBlocks(self.graph, self.nodes, self.node_paths).lists():
+            is_list = len(blocks) > 1
+            name = self._module_name("blocks" if is_list else "block")
+            for number, block in enumerate(blocks):
+                scope = (name, str(number)) if is_list else (name,)
+                nodes = [self.nodes[position] for position in block.nodes]
+                shortcut = [self.nodes[position] for position in block.shortcut]
+                self._assign_block(nodes, scope, shortcut)
 
     def assign_repeats(self) -> None:
         """Assign the nodes of equal consecutive blocks that are in no block yet."""
         free = [not self.result.scopes[id(node)] for node in self.nodes]
         repeats = Repeats(self.graph, self.nodes, self.node_paths)
-        for number, repeat in enumerate(
-            repeats.select_blocks(free), self.list_count + 1
-        ):
-            name = "blocks" if number == 1 else f"blocks_{number}"
+        for repeat in repeats.select_blocks(free):
+            name = self._module_name("blocks")
             blocks = repeats.blocks(repeat)
             names = self.names.common(blocks)
             for block, nodes in enumerate(blocks):
@@ -89,7 +90,9 @@ class _Assignment:
             if counts[chain[-1].op.onnx] < FEWEST_NORMALIZED:
                 continue
             (name,) = self.node_paths.layers[id(chain[0])]
-            path = (re.sub(r"^.*?(?=_\d+$|$)", "conv_norm", name, count=1),)
+            numbered_name = re.sub(r"^.*?(?=_\d+$|$)", "conv_norm", name, count=1)
+            is_taken = (numbered_name,) in self.result.scopes.values()
+            path = (name if is_taken else numbered_name,)
             self._place(chain, path)
             self._name(chain, [(*path, layer) for layer in NORMALIZED])
 
@@ -100,6 +103,17 @@ class _Assignment:
         if self.is_nameless:
             names = numbered(self.names.nouns.noun(node) for node in rest)
             self._name(rest, [(name,) for name in names])
+
+    def _module_name(self, word: str) -> str:
+        """Return ``word`` with the number of the block or list, if it is not the first.
+
+        No layer has this name.
+        """
+        while True:
+            self.list_count += 1
+            name = word if self.list_count == 1 else f"{word}_{self.list_count}"
+            if name not in self.layer_names:
+                return name
 
     def _assign_block(
         self, nodes: Sequence[Node], scope: Path, shortcut: Sequence[Node]

@@ -10,11 +10,10 @@ sum, and chains that recur between branches are blocks too.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 
-from burn_import.provenance.path_segments import Path
 from burn_import.structure.blocks.chains import Chains
 from burn_import.structure.blocks.kinds import Form, Positions, operator_kind
 from burn_import.structure.blocks.regions import Region, Regions
@@ -202,13 +201,3 @@ class BranchedBlocks:
         before = self.regions.before
         entries = {m for n in other.nodes for m in before[n]} - set(other.nodes)
         return entries == {one.nodes[-1]}
-
-
-def block_paths(lists: Sequence[Sequence[BranchedBlock]]) -> Iterator[Path]:
-    """Yield a path for each block of ``lists``."""
-    for number, blocks in enumerate(lists, 1):
-        suffix = "" if number == 1 else f"_{number}"
-        if len(blocks) == 1:
-            yield (f"block{suffix}",)
-        else:
-            yield from ((f"blocks{suffix}", str(n)) for n in range(len(blocks)))
