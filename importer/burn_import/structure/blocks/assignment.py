@@ -60,6 +60,8 @@ class _Assignment:
 
     def assign_branched_blocks(self) -> None:
         """Assign the nodes of convolutional blocks with branches."""
+        if "Conv" not in self.graph.operators:
+            return
         for blocks in BranchedBlocks(self.graph, self.nodes, self.node_paths).lists():
             is_list = len(blocks) > 1
             name = self._module_name("blocks" if is_list else "block")
