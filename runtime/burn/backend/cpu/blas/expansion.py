@@ -3,6 +3,7 @@
 NumPy computes the call until the kernel replaces it, when a plan is first repeated.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -55,6 +56,31 @@ def generated_expansion(
     return out.transpose(0, 3, 1, 2)
 
 
+def expansion_or_layers(
+    x: Array,
+    layers: tuple[tuple[Array, Array | None, After], ...],
+    kernels: tuple[Callable[..., Array], Callable[..., Array]],
+    stride: Any,
+    padding: Any,
+) -> Array:
+    """Return both convolutions by one call, or by one each if that is unsupported.
+
+    ``kernels`` compute a convolution without an epilogue, and one with it.
+    """
+    out = generated_expansion(x, layers, stride, padding)
+    if out is not None:
+        return out
+    plain, with_epilogue = kernels
+    options = {"stride": stride, "padding": padding, "groups": len(layers[1][0])}
+    out = x
+    for (weight, bias, after), static in zip(layers, ({}, options), strict=True):
+        if after:
+            out = with_epilogue(out, weight, bias, after=after, **static)
+        else:
+            out = plain(out, weight, bias, **static)
+    return out
+
+
 def _kind(after: After) -> tuple[str, Array] | None:
     """Return the kind and the numbers of an epilogue, None for those of no kernel."""
     if not after:
@@ -105,19 +131,7 @@ def expanded_depthwise(
 ) -> Array:
     """Compute :func:`burn.ops.fused.expanded_depthwise` by one call, if supported."""
     layers = ((weight, bias, after), (depth_weight, depth_bias, depth_after))
-    out = generated_expansion(x, layers, stride, padding)
-    if out is not None:
-        return out
-    options = {"stride": stride, "padding": padding, "groups": len(depth_weight)}
-    return _layer(_layer(x, *layers[0]), *layers[1], **options)
-
-
-def _layer(
-    x: Array, weight: Array, bias: Array | None, after: After, **static: Any
-) -> Array:
-    if not after:
-        return conv(x, weight, bias, **static)
-    return conv_then(x, weight, bias, after=after, **static)
+    return expansion_or_layers(x, layers, (conv, conv_then), stride, padding)
 
 
 KERNELS[expanded_depthwise_op] = expanded_depthwise

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from burn.backend.cpu.blas.expansion import generated_expansion
+from burn.backend.cpu.blas.expansion import expansion_or_layers
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.memory import Array
 from burn.backend.cpu.onednn.kernels.convolution.convolution import conv, conv_then
@@ -24,17 +24,4 @@ def expanded_depthwise(
 ) -> Array:
     """Compute :func:`burn.ops.fused.expanded_depthwise` in one pass, if supported."""
     layers = ((weight, bias, after), (depth_weight, depth_bias, depth_after))
-    out = generated_expansion(x, layers, stride, padding)
-    if out is not None:
-        return out
-    out = _layer(x, *layers[0])
-    options = {"stride": stride, "padding": padding, "groups": len(depth_weight)}
-    return _layer(out, *layers[1], **options)
-
-
-def _layer(
-    x: Array, weight: Array, bias: Array | None, after: After, **static: Any
-) -> Array:
-    if not after:
-        return conv(x, weight, bias, **static)
-    return conv_then(x, weight, bias, after=after, **static)
+    return expansion_or_layers(x, layers, (conv, conv_then), stride, padding)
