@@ -94,6 +94,7 @@ class _Assignment:
             (name,) = self.node_paths.layers[id(chain[0])]
             numbered_name = re.sub(r"^.*?(?=_\d+$|$)", "conv_norm", name, count=1)
             is_taken = (numbered_name,) in self.result.scopes.values()
+            is_taken |= numbered_name in self.layer_names
             path = (name if is_taken else numbered_name,)
             self._place(chain, path)
             self._name(chain, [(*path, layer) for layer in NORMALIZED])

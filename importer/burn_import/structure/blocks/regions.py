@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from burn_ir.graph import Graph, Node
 
@@ -113,17 +114,10 @@ class Regions:
 
     def _dominators(self) -> list[int]:
         """Return the last node that all paths to each node pass."""
-        dominator: list[int] = []
+        tree = DominatorTree()
         for operands in self.before:
-            common = operands[-1] if operands else INPUT
-            for other in operands:
-                while common != other:
-                    if common > other:
-                        common = dominator[common]
-                    else:
-                        other = dominator[other]
-            dominator.append(common)
-        return dominator
+            tree.append(reduce(tree.common, operands) if operands else INPUT)
+        return tree.parents[1:]
 
     def _inputs(self, members: Sequence[int]) -> set[str]:
         """Return the inputs of the graph that nodes read."""
@@ -143,3 +137,38 @@ class Regions:
         if fork == INPUT and len(self._inputs(ordered)) > 1:
             return None
         return Region(fork, join, ordered)
+
+
+class DominatorTree:
+    """The dominators of nodes, with links that halve the way to the root.
+
+    A link leads to an ancestor whose depth depends on the node's depth alone (skew
+    binary numbers), so that two nodes find their common ancestor in logarithmic time.
+    """
+
+    def __init__(self) -> None:
+        #: By position + 1, since the root is ``INPUT``, -1.
+        self.parents, self.links, self.depths = [INPUT], [INPUT], [0]
+
+    def append(self, parent: int) -> None:
+        """Add the next node below ``parent``."""
+        link = self.links[parent + 1]
+        further = self.links[link + 1]
+        depths = [self.depths[one + 1] for one in (parent, link, further)]
+        is_even = depths[0] - depths[1] == depths[1] - depths[2]
+        self.parents.append(parent)
+        self.links.append(further if is_even else parent)
+        self.depths.append(depths[0] + 1)
+
+    def common(self, one: int, other: int) -> int:
+        """Return the nearest common ancestor of two nodes, which may be one of them."""
+        depths, links = self.depths, self.links
+        if depths[one + 1] < depths[other + 1]:
+            one, other = other, one
+        while depths[one + 1] > depths[other + 1]:
+            is_far = depths[links[one + 1] + 1] < depths[other + 1]
+            one = self.parents[one + 1] if is_far else links[one + 1]
+        while one != other:
+            step = links if links[one + 1] != links[other + 1] else self.parents
+            one, other = step[one + 1], step[other + 1]
+        return one

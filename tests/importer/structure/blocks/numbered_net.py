@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -60,18 +60,31 @@ class NumberedNet:
         """Add a pooling that halves the image."""
         return self.run("MaxPool", x, kernel_shape=[2, 2], strides=[2, 2])
 
-    def write(self, path: Path, result: str) -> Path:
-        """Write the network with a linear head on the mean of ``result``."""
+    def rename(self, names: Mapping[str, str]) -> None:
+        """Call stored arrays by an author's names."""
+        for node in self.nodes:
+            inputs = [names.get(name, name) for name in node.input]
+            node.input[:] = inputs
+        self.stored = {names.get(n, n): array for n, array in self.stored.items()}
+
+    def write(self, path: Path, result: str, head: str = "") -> Path:
+        """Write the network with a linear head on the mean of ``result``.
+
+        ``head`` is the author's name of the head, in a file without PyTorch's keys.
+        """
         pooled = self.run("Flatten", self.run("GlobalAveragePool", result))
         weight = self.store(self.rng.normal(size=(5, self.channels[result])))
         bias = self.store(self.rng.normal(size=5))
         last = self.run("Gemm", pooled, weight, bias, transB=1)
+        if head:
+            self.rename({weight: f"{head}_weight", bias: f"{head}_bias"})
         given = helper.make_tensor_value_info("0", TensorProto.FLOAT, ("n", 3, 16, 16))
         out = helper.make_tensor_value_info(last, TensorProto.FLOAT, ("n", 5))
         stored = [numpy_helper.from_array(a, n) for n, a in self.stored.items()]
         graph = helper.make_graph(self.nodes, "net", [given], [out], stored)
         opsets = [helper.make_opsetid("", 13)]
-        model = helper.make_model(graph, producer_name="pytorch", opset_imports=opsets)
+        producer = "tf2onnx" if head else "pytorch"
+        model = helper.make_model(graph, producer_name=producer, opset_imports=opsets)
         path.write_bytes(model.SerializeToString())
         return path
 

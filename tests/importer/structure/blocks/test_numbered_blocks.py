@@ -75,3 +75,32 @@ def test_random_networks_keep_their_values(seed: int, tmp_path: Path) -> None:
     check(path)
     flat = import_model(path, Options(flat=True))
     assert len(import_model(path).weights) == len(flat.weights)
+
+
+def test_a_list_is_not_called_as_a_layer(tmp_path: Path) -> None:
+    """The head has the name ``blocks``, which the list of blocks would have."""
+    net = NumberedNet(norms=False)
+    at = net.conv("0", 8, 3)
+    for channels in CHANNELS:
+        at = BLOCKS["basic"](net, at, channels)
+    numbers = [name for name in net.stored if net.stored[name].ndim == 4]
+    layers = {name: f"gconv{index}_weight" for index, name in enumerate(numbers)}
+    net.rename(layers)
+    path = net.write(tmp_path / "net.onnx", at, head="blocks")
+    keys = {key.split(".")[0] for key, _ in import_model(path).weights}
+    assert {"blocks", "blocks_2"} <= keys
+    check(path)
+
+
+@pytest.mark.parametrize("head", ["fc", "conv_norm", "conv_norm_3"])
+def test_a_normalized_convolution_is_not_called_as_a_layer(
+    head: str, tmp_path: Path
+) -> None:
+    net, at = NumberedNet(), "0"
+    for number, channels in enumerate((4, 8, 5, 9, 7, 6, 10, 11, 3, 12)):
+        at = net.relu(net.conv(at, channels, 1 + 2 * (number % 2)))
+        at = net.run("Neg", at) if number % 3 == 1 else at
+    path = net.write(tmp_path / "net.onnx", at, head)
+    keys = {key.split(".")[0] for key, _ in import_model(path).weights}
+    assert head in keys and "conv_norm_2" in keys and len(keys) == 11
+    check(path)
