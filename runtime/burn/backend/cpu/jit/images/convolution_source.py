@@ -4,7 +4,12 @@ from functools import cache
 from typing import NamedTuple
 
 from burn.backend.cpu.jit.images.activation_source import activation_source
-from burn.backend.cpu.jit.writer import ENTRIES
+from burn.backend.cpu.jit.vectors import (
+    PART_ENTRIES,
+    vector_declarations,
+    vector_fields,
+    word_loads,
+)
 
 
 class Tiles(NamedTuple):
@@ -28,64 +33,44 @@ NARROW = {
     4: Tiles((12, 6, 3, 1), 4),
 }
 
-_WORDS = (
-    *("x", "b", "out", "res", "bias", "limits", "offsets", "passes"),
-    *(
-        "pass.count",
-        "panels",
-        "panel.bytes",
-        "rows",
-        "width",
-        "total",
-        "x.row",
-        "x.image",
-    ),
-    *("out.row", "out.image", "out.pixel", "outputs", "together"),
+_POINTERS = ("x", "b", "out", "res", "bias", "limits", "offsets", "passes")
+_INTEGERS = (
+    *("pass.count", "panels", "panel.bytes", "rows", "width", "total", "x.row"),
+    *("x.image", "out.row", "out.image", "out.pixel", "outputs", "together"),
     *("group.panels", "group.bytes"),
 )
-_POINTERS = 8
 
 
 @cache
 def source_of(tiles: Tiles, pixel: int) -> str:
     """Return the source for images whose windows are ``pixel`` bytes apart."""
     lanes = tiles.channels
-    kind = f"<{lanes} x float>"
-    loads = []
-    for number, name in enumerate(_WORDS, 1):
-        which = "ptr" if number <= _POINTERS else "i64"
-        loads.append(f"  %{name}.at = getelementptr i64, ptr %data, i64 {number}")
-        loads.append(f"  %{name} = load {which}, ptr %{name}.at")
-    choices = []
+    body = _PART.format(
+        loads=word_loads(_POINTERS, _INTEGERS),
+        lanes=lanes,
+        pixel=pixel,
+        choices=tile_choices(tiles, "tile", _ARGUMENTS),
+    )
+    functions = tile_source(tiles, pixel, is_clip=True)
+    return "\n".join([functions, body, PART_ENTRIES, vector_declarations(lanes), ""])
+
+
+def tile_choices(tiles: Tiles, callee: str, arguments: str) -> str:
+    """Return the blocks that call the largest tile of at most ``%remaining`` pixels.
+
+    The number of its pixels is ``%used`` in the block ``%next`` behind them.
+    """
+    lines = [f"  br label %size{tiles.pixels[0]}"]
     for size, smaller in zip(tiles.pixels, (*tiles.pixels[1:], 0), strict=True):
         least = f"  %fits{size} = icmp uge i64 %remaining, {size}"
         other = f"size{smaller}" if smaller else "next"
         branch = f"  br i1 %fits{size}, label %use{size}, label %{other}"
-        call = f"  call void @tile{size}({_ARGUMENTS})"
-        lines = [f"size{size}:", least, branch, f"use{size}:", call]
-        choices += [*lines, "  br label %next"]
+        call = f"  call void @{callee}{size}({arguments})"
+        lines += [f"size{size}:", least, branch, f"use{size}:", call]
+        lines.append("  br label %next")
     used = ", ".join(f"[ {size}, %use{size} ]" for size in tiles.pixels)
-    smallest = tiles.pixels[-1]
-    body = _PART.format(
-        loads="\n".join(loads),
-        lanes=lanes,
-        pixel=pixel,
-        largest=tiles.pixels[0],
-        choices="\n".join(choices),
-        used=f"{used}, [ 1, %size{smallest} ]",
-    )
-    entries = ENTRIES.format(
-        loads="  %parts = load i64, ptr %data", given="ptr %data, "
-    )
-    vector = f"v{lanes}f32"
-    mask = f"<{lanes} x i1>"
-    declared = [
-        f"declare {kind} @llvm.fmuladd.{vector}({kind}, {kind}, {kind})",
-        f"declare {kind} @llvm.masked.load.{vector}.p0(ptr, i32, {mask}, {kind})",
-        f"declare void @llvm.masked.store.{vector}.p0({kind}, ptr, i32, {mask})",
-    ]
-    functions = tile_source(tiles, pixel, is_clip=True)
-    return "\n".join([functions, body, entries, *declared, ""])
+    used += f", [ 1, %size{tiles.pixels[-1]} ]"
+    return "\n".join([*lines, "next:", f"  %used = phi i64 {used}"])
 
 
 _PARAMETERS = (
@@ -113,12 +98,7 @@ def tile_source(tiles: Tiles, pixel: int, *, is_clip: bool, name: str = "tile") 
 
 def _tile(name: str, size: int, lanes: int, pixel: int, is_clip: bool) -> str:
     """Return the function that adds the products of a pass to ``size`` pixels."""
-    common = {
-        "kind": f"<{lanes} x float>",
-        "lanes": lanes,
-        "mask": f"i32 4, <{lanes} x i1> %mask",
-        "splat": f"<{lanes} x i32> zeroinitializer",
-    }
+    common = vector_fields(lanes)
     rows = {
         key: "\n".join(
             template.format(i=i, offset=i * pixel, **common) for i in range(size)
@@ -128,8 +108,6 @@ def _tile(name: str, size: int, lanes: int, pixel: int, is_clip: bool) -> str:
     return _TILE.format(
         name=name,
         parameters=_PARAMETERS,
-        integers=f"<{lanes} x i32>",
-        numbers=", ".join(f"i32 {lane}" for lane in range(lanes)),
         activated=activation_source("end", size, lanes, is_clip),
         **common,
         **rows,
@@ -173,11 +151,7 @@ _ROWS = {
 _TILE = """\
 define internal void @{name}({parameters}) noinline {{
 entry:
-  %left.narrow = trunc i64 %left to i32
-  %left.one = insertelement <{lanes} x i32> poison, i32 %left.narrow, i64 0
-  %left.all = shufflevector {integers} %left.one, {integers} poison, \
-{integers} zeroinitializer
-  %mask = icmp ult <{lanes} x i32> <{numbers}>, %left.all
+{masked}
 {places}
   br i1 %is.first, label %fresh, label %more
 fresh:
@@ -306,10 +280,7 @@ pixel:
   %res.panel = getelementptr float, ptr %res, i64 %column
   %res.moved = getelementptr i8, ptr %res.panel, i64 %out.skipped
   %res.tile = select i1 %has.res, ptr %res.moved, ptr null
-  br label %size{largest}
 {choices}
-next:
-  %used = phi i64 {used}
   %i.next = add i64 %i, %used
   %i.more = icmp ult i64 %i.next, %pixels
   br i1 %i.more, label %pixel, label %line.end

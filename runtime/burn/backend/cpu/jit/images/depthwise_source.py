@@ -9,9 +9,19 @@ import numpy as np
 
 from burn.backend.cpu.jit.functions import EXP_PLUS_ONE, write
 from burn.backend.cpu.jit.images.activation_source import activation_source
-from burn.backend.cpu.jit.images.convolution_source import Tiles, tile_source
+from burn.backend.cpu.jit.images.convolution_source import (
+    Tiles,
+    tile_choices,
+    tile_source,
+)
 from burn.backend.cpu.jit.native import INT64
-from burn.backend.cpu.jit.writer import ENTRIES, LlvmWriter
+from burn.backend.cpu.jit.vectors import (
+    PART_ENTRIES,
+    vector_declarations,
+    vector_fields,
+    word_loads,
+)
+from burn.backend.cpu.jit.writer import LlvmWriter
 
 FLOAT32 = np.dtype(np.float32)
 #: The kinds of activations: a clip, another piecewise linear function, and SiLU.
@@ -91,11 +101,9 @@ def source_of(form: Form) -> str:
     functions += [_tile(size, narrow.channels, is_clip) for size in narrow.pixels]
     if SILU in activations:
         functions.append(_silu_source())
-    entries = ENTRIES.format(
-        loads="  %parts = load i64, ptr %data", given="ptr %data, "
-    )
-    widths = {wide.channels, half.channels, narrow.channels}
-    return "\n".join([*functions, _part_source(form), entries, *_declared(widths), ""])
+    widths = sorted({wide.channels, half.channels, narrow.channels})
+    declared = [_LIMITS, *map(vector_declarations, widths), ""]
+    return "\n".join([*functions, _part_source(form), PART_ENTRIES, *declared])
 
 
 def _silu_source() -> str:
@@ -114,12 +122,7 @@ def _silu_source() -> str:
 def _part_source(form: Form) -> str:
     """Return the function of the rows of some parts."""
     to = _Writer()
-    loads = []
-    for number, name in enumerate((*POINTERS, *INTEGERS), 1):
-        kind = "ptr" if number <= len(POINTERS) else "i64"
-        loads.append(f"  %{name}.at = getelementptr i64, ptr %data, i64 {number}")
-        loads.append(f"  %{name} = load {kind}, ptr %{name}.at")
-    loads.append("  %all.parts = load i64, ptr %data")
+    loads = [word_loads(POINTERS, INTEGERS), "  %all.parts = load i64, ptr %data"]
     with to.counting("%low", "%high") as part:
         first, last = (
             to.do(f"udiv i64 {to.times(number, '%rows')}, %all.parts")
@@ -237,22 +240,9 @@ def _consume(to: _Writer, form: Form, table: str, row: str) -> None:
 def _line(tiles: Tiles, name: str, text: str) -> str:
     """Return the function that calls the tiles of a line, for its pixels."""
     parameters, advance, callee, arguments = text.strip().split("\n")
-    choices = []
-    for size, smaller in zip(tiles.pixels, (*tiles.pixels[1:], 0), strict=True):
-        least = f"  %fits{size} = icmp uge i64 %remaining, {size}"
-        other = f"size{smaller}" if smaller else "next"
-        branch = f"  br i1 %fits{size}, label %use{size}, label %{other}"
-        call = f"  call void @{callee}{size}({arguments})"
-        choices += [f"size{size}:", least, branch, f"use{size}:", call]
-        choices.append("  br label %next")
-    used = ", ".join(f"[ {size}, %use{size} ]" for size in tiles.pixels)
+    choices = tile_choices(tiles, callee, arguments)
     return _LINE.format(
-        name=name,
-        parameters=parameters,
-        advance=advance,
-        largest=tiles.pixels[0],
-        choices="\n".join(choices),
-        used=f"{used}, [ 1, %size{tiles.pixels[-1]} ]",
+        name=name, parameters=parameters, advance=advance, choices=choices
     )
 
 
@@ -284,10 +274,7 @@ tile:
   %x.tile = getelementptr i8, ptr %x, i64 %x.done
   %out.done = mul i64 %i, %pixel
   %out.tile = getelementptr i8, ptr %out, i64 %out.done
-  br label %size{largest}
 {choices}
-next:
-  %used = phi i64 {used}
   %i.next = add i64 %i, %used
   %i.more = icmp ult i64 %i.next, %pixels
   br i1 %i.more, label %tile, label %exit
@@ -299,19 +286,13 @@ exit:
 
 def _tile(size: int, lanes: int, is_clip: bool) -> str:
     """Return the function of ``size`` pixels of the depthwise convolution."""
-    common = {
-        "kind": f"<{lanes} x float>",
-        "lanes": lanes,
-        "mask": f"i32 4, <{lanes} x i1> %mask",
-    }
+    common = vector_fields(lanes)
     rows = {
         name: "\n".join(template.format(i=i, **common) for i in range(size))
         for name, template in _ROWS.items()
     }
     return _TILE.format(
         size=size,
-        integers=f"<{lanes} x i32>",
-        numbers=", ".join(f"i32 {lane}" for lane in range(lanes)),
         activated=activation_source("added", size, lanes, is_clip),
         **common,
         **rows,
@@ -338,11 +319,7 @@ _TILE = """\
 define internal void @apart{size}(ptr %table, ptr %x, ptr %w, ptr %out, ptr %bias, \
 ptr %limits, i64 %taps, i64 %x.pixel, i64 %pixel, i64 %left) noinline {{
 entry:
-  %left.narrow = trunc i64 %left to i32
-  %left.one = insertelement {integers} poison, i32 %left.narrow, i64 0
-  %left.all = shufflevector {integers} %left.one, {integers} poison, \
-{integers} zeroinitializer
-  %mask = icmp ult {integers} <{numbers}>, %left.all
+{masked}
   %skipped = ptrtoint ptr %x to i64
   %shift = load {kind}, ptr %bias, align 4
 {places}
@@ -382,16 +359,6 @@ entry:
   ret void
 }}
 """
-
-
-def _declared(widths: set[int]) -> list[str]:
-    """Return the declarations of intrinsics of vectors of so many floats."""
-    lines = [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("smin", "smax")]
-    for lanes in sorted(widths):
-        kind, mask, vector = f"<{lanes} x float>", f"<{lanes} x i1>", f"v{lanes}f32"
-        lines += [
-            f"declare {kind} @llvm.fmuladd.{vector}({kind}, {kind}, {kind})",
-            f"declare {kind} @llvm.masked.load.{vector}.p0(ptr, i32, {mask}, {kind})",
-            f"declare void @llvm.masked.store.{vector}.p0({kind}, ptr, i32, {mask})",
-        ]
-    return lines
+_LIMITS = """\
+declare i64 @llvm.smin.i64(i64, i64)
+declare i64 @llvm.smax.i64(i64, i64)"""

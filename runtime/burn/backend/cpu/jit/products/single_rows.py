@@ -13,7 +13,13 @@ import numpy as np
 from burn.backend.cpu.jit.images.activation_source import activation_source
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.source import Kernel
-from burn.backend.cpu.jit.writer import ENTRIES
+from burn.backend.cpu.jit.vectors import (
+    PART_ENTRIES,
+    lane_numbers,
+    vector_declarations,
+    vector_fields,
+    word_loads,
+)
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.support import Array
 from burn.record.memory_advice import forget
@@ -84,6 +90,7 @@ def _text(lanes: int, registers: int) -> str:
         for count in counts
     )
     part = _PART.format(
+        loads=word_loads(_POINTERS, ("depth", "outputs")),
         wide=lanes * registers,
         lanes=lanes,
         most=lanes - 1,
@@ -91,20 +98,12 @@ def _text(lanes: int, registers: int) -> str:
         choices=choices,
         uses=uses,
     )
-    entries = ENTRIES.format(
-        loads="  %parts = load i64, ptr %data", given="ptr %data, "
-    )
-    kind, vector, mask = f"<{lanes} x float>", f"v{lanes}f32", f"<{lanes} x i1>"
-    declared = [
-        f"declare {kind} @llvm.fmuladd.{vector}({kind}, {kind}, {kind})",
-        f"declare {kind} @llvm.masked.load.{vector}.p0(ptr, i32, {mask}, {kind})",
-        f"declare void @llvm.masked.store.{vector}.p0({kind}, ptr, i32, {mask})",
-        "declare i64 @llvm.umin.i64(i64, i64)",
-    ]
+    declared = (vector_declarations(lanes), "declare i64 @llvm.umin.i64(i64, i64)\n")
     functions = [_sums(count, lanes) for count in counts]
-    return "\n".join([*functions, part, entries, *declared, ""])
+    return "\n".join([*functions, part, PART_ENTRIES, *declared])
 
 
+_POINTERS = ("x", "w", "bias", "res", "out", "limits")
 _PARAMETERS = (
     "ptr %x, ptr %w, ptr %bias, ptr %res, ptr %out, ptr %limits, i64 %depth, i64 %left"
 )
@@ -116,20 +115,13 @@ _ARGUMENTS = (
 
 def _sums(count: int, lanes: int) -> str:
     """Return the function of a panel of ``count`` registers."""
-    names = {
-        "kind": f"<{lanes} x float>",
-        "integers": f"<{lanes} x i32>",
-        "bits": f"<{lanes} x i1>",
-        "lanes": lanes,
-        "splat": f"<{lanes} x i32> zeroinitializer",
-    }
+    names = vector_fields(lanes)
     lines = {
         name: "\n".join(
             template.format(
                 v=v,
                 first=v * lanes,
-                numbers=", ".join(f"i32 {v * lanes + lane}" for lane in range(lanes)),
-                **names,
+                **{**names, "numbers": lane_numbers(v * lanes, lanes)},
             )
             for v in range(count)
         )
@@ -190,9 +182,7 @@ row:
   %c.more = icmp ult i64 %c.next, %depth
   br i1 %c.more, label %row, label %finish
 finish:
-  %left.narrow = trunc i64 %left to i32
-  %left.one = insertelement {integers} poison, i32 %left.narrow, i64 0
-  %left.all = shufflevector {integers} %left.one, {integers} poison, {splat}
+{left}
 {places}
   %has.residual = icmp ne ptr %res, null
   br i1 %has.residual, label %residual, label %end
@@ -209,22 +199,7 @@ end:
 _PART = """\
 define internal void @part(ptr %data, i64 %low, i64 %high) noinline {{
 entry:
-  %x.at = getelementptr i64, ptr %data, i64 1
-  %w.at = getelementptr i64, ptr %data, i64 2
-  %bias.at = getelementptr i64, ptr %data, i64 3
-  %res.at = getelementptr i64, ptr %data, i64 4
-  %out.at = getelementptr i64, ptr %data, i64 5
-  %limits.at = getelementptr i64, ptr %data, i64 6
-  %depth.at = getelementptr i64, ptr %data, i64 7
-  %outputs.at = getelementptr i64, ptr %data, i64 8
-  %x = load ptr, ptr %x.at
-  %w = load ptr, ptr %w.at
-  %bias = load ptr, ptr %bias.at
-  %res = load ptr, ptr %res.at
-  %out = load ptr, ptr %out.at
-  %limits = load ptr, ptr %limits.at
-  %depth = load i64, ptr %depth.at
-  %outputs = load i64, ptr %outputs.at
+{loads}
   %has.res = icmp ne ptr %res, null
   br label %panel
 panel:
