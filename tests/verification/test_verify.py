@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from burn_import import load
-from burn_import.passes.activations import gelu
+from burn_import.passes.activations.gates import gelu
 from burn_import.verification.errors import InputsError
 from burn_import.verification.verify import input_types, verify
 
@@ -161,7 +161,7 @@ def test_a_wrong_pass_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert result.divergence is not None
     assert (result.divergence.kind, result.divergence.name) == (
         "pass",
-        gelu.gelu.__name__,
+        gelu.__name__,
     )
 
 

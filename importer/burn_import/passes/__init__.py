@@ -1,6 +1,7 @@
 """Simplification passes: graph rewrites that preserve the computed function.
 
-Each pass is a function of a graph in its own file; they run in this order.
+Each pass is a function of a graph in its own file, those that recover activations are
+tables of formulas; they run in this order.
 """
 
 from __future__ import annotations
@@ -9,18 +10,17 @@ from collections.abc import Iterable, Sequence
 from sys import modules
 
 from burn_import.internal import defects, located
-from burn_import.passes.activations.clip import clip
-from burn_import.passes.activations.elu import elu
-from burn_import.passes.activations.gelu import gelu
-from burn_import.passes.activations.hard_sigmoid import hard_sigmoid
-from burn_import.passes.activations.hard_swish import hard_swish
-from burn_import.passes.activations.leaky_relu import leaky_relu
-from burn_import.passes.activations.mish import mish
-from burn_import.passes.activations.prelu import prelu
-from burn_import.passes.activations.silu import silu
+from burn_import.passes.activations.gates import (
+    gelu,
+    hard_sigmoid,
+    hard_swish,
+    mish,
+    silu,
+    softplus,
+    softsign,
+)
+from burn_import.passes.activations.rectifiers import clip, elu, leaky_relu, prelu
 from burn_import.passes.activations.softmax import softmax
-from burn_import.passes.activations.softplus import softplus
-from burn_import.passes.activations.softsign import softsign
 from burn_import.passes.attention.attention import attention
 from burn_import.passes.attention.einsum_attention import einsum_attention
 from burn_import.passes.attention.leading_transposes import leading_transposes
@@ -78,6 +78,7 @@ from burn_import.passes.shapes.squeeze_transpose import squeeze_transpose
 from burn_import.passes.shapes.unflatten_heads import unflatten_heads
 from burn_import.passes.shapes.written_slices import written_slices
 from burn_import.rewriting.graphs import Pass, apply_with_bodies
+from burn_import.rewriting.pattern import FormulaPass
 from burn_ir.graph import Graph
 from burn_ir.infer import infer
 
@@ -178,9 +179,11 @@ def pass_names() -> tuple[str, ...]:
 
 
 def summary(name: str) -> str:
-    """Return the summary of a pass: the first line of its file."""
+    """Return the summary of a pass: the first line of its file, if it is a function."""
     every = (*PASSES, *OPTIONAL_PASSES)
     (chosen,) = (apply for apply in every if apply.__name__ == name)
+    if isinstance(chosen, FormulaPass):
+        return chosen.summary
     return str(modules[chosen.__module__].__doc__).partition("\n")[0]
 
 

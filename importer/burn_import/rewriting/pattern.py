@@ -345,6 +345,20 @@ def fuse(graph: Graph, rules: Sequence[Rule], *marks: str) -> Graph:
     return with_nodes(graph, [new.get(id(n), n) for n in remaining])
 
 
+class FormulaPass:
+    """A pass that applies ``fuse``; ``summary`` is a sentence about its rules."""
+
+    def __init__(
+        self, name: str, summary: str, rules: Sequence[Rule], *marks: str
+    ) -> None:
+        self.__name__, self.summary = name, summary
+        self.rules, self.marks = rules, marks
+
+    def __call__(self, graph: Graph) -> Graph:
+        """Return ``graph`` with an operator for each of its formulas."""
+        return fuse(graph, self.rules, *self.marks)
+
+
 def _match_ending_at(
     node: Node, rules: Sequence[Rule], search: Search, matched_ids: set[int]
 ) -> tuple[Node, set[int]] | None:

@@ -2,7 +2,14 @@
 
 import pytest
 
-from burn_import.passes import OPTIONAL_PASSES, PASSES, simplify
+from burn_import.passes import (
+    OPTIONAL_PASSES,
+    PASSES,
+    pass_names,
+    simplify,
+    summary,
+)
+from burn_import.rewriting.pattern import FormulaPass
 from burn_ir import Graph
 from tests.importer.passes.cases import (
     FOLDER,
@@ -54,8 +61,15 @@ HALF = 5e-3
 
 def test_every_pass_is_in_a_file_of_its_name() -> None:
     passes = (*PASSES, *OPTIONAL_PASSES)
-    files = [apply.__module__.rpartition(".")[2] for apply in passes]
-    assert files == [apply.__name__ for apply in passes]
+    functions = [one for one in passes if not isinstance(one, FormulaPass)]
+    files = [apply.__module__.rpartition(".")[2] for apply in functions]
+    assert files == [apply.__name__ for apply in functions]
+
+
+def test_every_pass_has_a_summary_of_its_own() -> None:
+    summaries = [summary(name) for name in pass_names()]
+    assert all(len(one) > 25 and one.endswith(".") for one in summaries)
+    assert len(set(summaries)) == len(summaries)
 
 
 def test_every_pass_has_its_cases() -> None:

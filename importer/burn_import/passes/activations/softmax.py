@@ -9,18 +9,17 @@ from burn_import.rewriting.arrays import integers
 from burn_import.rewriting.pattern import (
     Build,
     Call,
+    FormulaPass,
     Match,
     OnOperand,
     Pattern,
     Replacement,
-    Rule,
     Search,
     Value,
     either,
-    fuse,
     product,
 )
-from burn_ir.graph import Graph, Node
+from burn_ir.graph import Node
 from burn_ir.ops.activation import LogSoftmax, Softmax
 from burn_ir.ops.reduction import ReduceLogSumExp
 from burn_ir.ops.support import known_ints
@@ -94,21 +93,18 @@ def _total(match: Match, search: Search) -> Replacement:
     return ReduceLogSumExp(keepdims=1), (match.values["x"], axes)
 
 
-RULES: tuple[Rule, ...] = (
-    (either(_quotient(_BELOW), _quotient(X)), _builder(Softmax)),
-    (Call("Log", SoftmaxOf(X)), _builder(LogSoftmax)),
-    (Call("Sub", _BELOW, _log_sum(_BELOW)), _builder(LogSoftmax)),
-    (Call("Sub", X, _log_sum(X)), _builder(LogSoftmax)),
-    (Call("Sub", X, Along(X, "ReduceLogSumExp")), _builder(LogSoftmax)),
-    (either(Call("Add", _log_sum(_BELOW), _TOP), _log_sum(X)), _total),
+#: ``exp(x) / sum(exp(x))`` along one axis, its logarithm and that of the sum. If the
+#: maximum is not subtracted before the exponential, results that overflowed become finite.
+softmax = FormulaPass(
+    "softmax",
+    "Recovers Softmax, LogSoftmax and ReduceLogSumExp from their formulas.",
+    (
+        (either(_quotient(_BELOW), _quotient(X)), _builder(Softmax)),
+        (Call("Log", SoftmaxOf(X)), _builder(LogSoftmax)),
+        (Call("Sub", _BELOW, _log_sum(_BELOW)), _builder(LogSoftmax)),
+        (Call("Sub", X, _log_sum(X)), _builder(LogSoftmax)),
+        (Call("Sub", X, Along(X, "ReduceLogSumExp")), _builder(LogSoftmax)),
+        (either(Call("Add", _log_sum(_BELOW), _TOP), _log_sum(X)), _total),
+    ),
+    *("Exp", "Softmax", "ReduceLogSumExp"),
 )
-
-
-def softmax(graph: Graph) -> Graph:
-    """Return ``graph`` with ``Softmax`` for ``exp(x) / sum(exp(x))`` along one axis.
-
-    Its logarithm becomes ``LogSoftmax``, the logarithm of the sum ``ReduceLogSumExp``.
-    The maximum may be subtracted before the exponential; if it is not, results that
-    overflowed become finite. Results may differ by rounding.
-    """
-    return fuse(graph, RULES, "Exp", "Softmax", "ReduceLogSumExp")
