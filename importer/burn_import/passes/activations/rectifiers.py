@@ -120,7 +120,7 @@ def _leaky_from_max(match: Match, search: Search) -> Replacement:
     return _leaky(match, search) if 0 <= match.numbers["alpha"] <= 1 else None
 
 
-#: ``where(x > 0, x, alpha * x)`` and, with ``alpha`` from 0 to 1, ``max(x, alpha * x)``.
+#: ``where(x > 0, x, alpha * x)``, and with 0 <= ``alpha`` <= 1 ``max(x, alpha * x)``.
 #: Zeros may differ by their sign.
 leaky_relu = FormulaPass(
     "leaky_relu",

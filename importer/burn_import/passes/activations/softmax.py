@@ -93,8 +93,8 @@ def _total(match: Match, search: Search) -> Replacement:
     return ReduceLogSumExp(keepdims=1), (match.values["x"], axes)
 
 
-#: ``exp(x) / sum(exp(x))`` along one axis, its logarithm and that of the sum. If the
-#: maximum is not subtracted before the exponential, results that overflowed become finite.
+#: ``exp(x) / sum(exp(x))`` along one axis, its logarithm and that of the sum. If no
+#: maximum is subtracted before the exponential, results that overflowed become finite.
 softmax = FormulaPass(
     "softmax",
     "Recovers Softmax, LogSoftmax and ReduceLogSumExp from their formulas.",
