@@ -12,20 +12,15 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from click.testing import CliRunner, Result
 
 from burn.record import write_record
 from burn_import import load
-from burn_import.cli.command import LAZY, burn_import
+from burn_import.cli.command import LAZY
+from tests.cli.commands import run
 from tests.modules import onnxruntime_outputs
 
 ROOT = Path(__file__).parent.parent.parent
 DIGITS = ROOT / "models" / "digits" / "digits.onnx"
-
-
-def run(*args: str | Path) -> Result:
-    """Return the result of the command line."""
-    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 def data(*args: str | Path) -> Any:

@@ -10,23 +10,17 @@ import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from click.testing import CliRunner, Result
 from onnx import helper, numpy_helper
 
 from burn.record import write_record
-from burn_import.cli.command import burn_import
 from burn_import.comparison.differences import value_difference
+from tests.cli.commands import run
 from tests.importer.exported_files import linear_program, saved as exported
 from tests.importer.onnx_files import graph, model, saved, stored
 from tests.test_house import ROOT
 
 DIGITS = ROOT / "models" / "digits" / "digits.onnx"
 WAVES = ROOT / "models" / "waves" / "waves.onnx"
-
-
-def run(*args: str | Path) -> Result:
-    """Return the result of the command line."""
-    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 def difference(first: str | Path, second: str | Path) -> Any:

@@ -5,20 +5,14 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 
-from burn_import.cli.command import burn_import
 from burn_import.cli.explanations import EXPLANATIONS, Explanation, text_of
 from burn_import.cli.report import KINDS
+from tests.cli.commands import run
 from tests.test_house import ROOT
 
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
 CODES = [explanation.code for explanation in EXPLANATIONS]
-
-
-def run(*args: str | Path) -> Result:
-    """Return the result of the command line."""
-    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 def test_the_codes_are_listed_one_a_line() -> None:

@@ -8,25 +8,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from onnx import helper
 
-from burn_import.cli.command import burn_import
 from burn_import.drawing.files import dot_of, svg_of
 from burn_import.drawing.flow import MOST_BOXES, Flow, FlowBox, flow_of
 from burn_import.drawing.layout import CHARACTER, Layout, Placed, layout
 from burn_import.pipeline import assemble_model
+from tests.cli.commands import run
 from tests.importer.onnx_files import graph, model, saved, stored
 from tests.test_house import ROOT
 
 DIGITS = ROOT / "models" / "digits" / "digits.onnx"
 GOLDEN = ROOT / "tests" / "golden"
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def run(*args: str | Path) -> Result:
-    """Return the result of the command line."""
-    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 def texts(svg: str) -> list[list[str]]:

@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from click.testing import CliRunner, Result
 from onnx import helper
 
 from burn.record import atomic_write
-from burn_import.cli.command import burn_import
+from tests.cli.commands import run
 from tests.importer.onnx_files import graph, model, saved
 from tests.test_house import ROOT
 
@@ -29,11 +28,6 @@ FAILURES: tuple[Sequence[str], ...] = (
     ("export", "app/name.py", "-o", "new/folder/net.onnx"),
     ("update", "nope.onnx", "--weights", "app/net.safetensors", "-o", "new/a/n.onnx"),
 )
-
-
-def run(*args: str | Path) -> Result:
-    """Return the result of the command line."""
-    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from click.testing import CliRunner, Result
 
 import burn
 from burn_import import load
-from burn_import.cli.command import burn_import
 from burn_import.cli.modules import load_module
 from burn_import.quantization.qdq import (
     Quantizer,
@@ -19,15 +17,11 @@ from burn_import.quantization.qdq import (
     check_float_model,
     prepare,
 )
+from tests.cli.commands import run
 from tests.modules import onnxruntime_outputs
 
 FOLDER = Path(__file__).parent.parent.parent / "models" / "digits"
 DIGITS = FOLDER / "digits.onnx"
-
-
-def run(*args: str | Path | int) -> Result:
-    """Return the answer of the command line."""
-    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 def quantize(*args: str | Path | int) -> Any:

@@ -10,18 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from onnx import helper
 
 import burn
 import burn_import.compiler
 from burn.record import open_record
 from burn_import import ModelGen, load
-from burn_import.cli.command import burn_import as command
 from burn_import.cli.report import clean
 from burn_import.output import OutputRefused, check_module_path, read_header
 from burn_import.pipeline import import_model, module_stem
 from burn_import.version import VERSION
+from tests.cli.commands import run
 from tests.importer.onnx_files import graph, model, saved, stored
 
 ONE_BUFFER = '''"""X."""
@@ -49,11 +48,6 @@ def net(tmp_path: Path) -> Path:
         graph(nodes, {"x": ["batch", 3]}, initializers=(stored("w", WEIGHT),))
     )
     return saved(tmp_path / "net.onnx", proto)
-
-
-def run(*args: str | Path) -> Result:
-    """The answer of the command line."""
-    return CliRunner().invoke(command, [str(arg) for arg in args])
 
 
 def test_the_module_works(

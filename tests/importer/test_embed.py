@@ -7,17 +7,16 @@ from zipfile import ZipFile
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import burn
 from burn.record import RecordError
 from burn_import import ModelGen, Options, load
 from burn_import.build.models import bring_up_to_date, configured
-from burn_import.cli.command import burn_import
 from burn_import.output import OutputRefused
 from burn_import.pipeline import import_model, write_model
 from burn_import.status import status_of
 from burn_import.transform import WrongOptions
+from tests.cli.commands import run
 from tests.importer.test_record_digest import (
     load as load_written,
     model_file,
@@ -46,10 +45,6 @@ def module(source: Path, tmp_path: Path) -> Path:
     assert written.weights is None
     assert [path.name for path in folder.iterdir()] == ["net.py"]
     return written.module
-
-
-def run(*args: str | Path) -> Result:
-    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 def edited(module: Path, edit: Callable[[str], str]) -> None:

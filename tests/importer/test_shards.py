@@ -6,26 +6,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import burn
 from burn.record import RecordError, open_stored
 from burn_import import Options
 from burn_import.build.models import Model, bring_up_to_date, configured
-from burn_import.cli.command import burn_import
 from burn_import.output import OutputRefused
 from burn_import.pipeline import import_model, write_model
 from burn_import.status import status_of
+from tests.cli.commands import run
 from tests.modules import import_file
 from tests.test_house import ROOT
 
 DIGITS = ROOT / "models" / "digits" / "digits.onnx"
 #: The weights have 40 296 bytes, of which one matrix has 20 480.
 SIZE = "20KB"
-
-
-def run(*args: str | Path) -> Result:
-    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 @pytest.fixture

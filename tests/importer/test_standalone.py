@@ -13,13 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from onnx import TensorProto, helper
 
 from burn.record.errors import RecordError
 from burn.record.safetensors import parse
 from burn_import.build.table import options_in
-from burn_import.cli.command import burn_import as command
 from burn_import.codegen.gate.allowed import public
 from burn_import.internal import InternalError
 from burn_import.options import Options
@@ -30,6 +28,7 @@ from burn_import.standalone.flat_names import flat_names
 from burn_import.standalone.imports import import_lines
 from burn_import.standalone.library import External, Library
 from burn_ir import UnsupportedModel
+from tests.cli.commands import run
 from tests.golden.test_golden import HERE as GOLDEN
 from tests.importer.onnx_files import graph, model, saved, stored
 from tests.layout import as_printed
@@ -83,11 +82,6 @@ def net(tmp_path: Path) -> Path:
 def module(net: Path, tmp_path: Path) -> Path:
     """The standalone module of it."""
     return write_model(import_model(net, OPTIONS), tmp_path / "net.py").module
-
-
-def run(*args: str | Path) -> Result:
-    """The answer of the command line."""
-    return CliRunner().invoke(command, [str(arg) for arg in args])
 
 
 def test_the_module_works_where_there_is_numpy_alone(module: Path) -> None:

@@ -71,7 +71,7 @@ def _(
     return _second_gradients(grads, outer, x, weight, centered=True, **static)
 
 
-@primitive(traceable=True, removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True, bound=bounds.normalized)
 def rms_norm(
     x: Array, weight: Array | None = None, *, axis: Axes = -1, epsilon: float = 1e-5
 ) -> Array:

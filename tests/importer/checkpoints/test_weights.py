@@ -7,11 +7,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 from burn.record import open_record, write_record
-from burn_import.cli.command import burn_import as command
 from burn_import.version import VERSION
+from tests.cli.commands import run
 from tests.importer.checkpoints.test_files import V, W, same
 from tests.importer.checkpoints.test_names import sharded
 from tests.importer.pytorch_files import (
@@ -38,11 +37,6 @@ ROOT = {
     "args": New(Name("argparse", "Namespace")),
 }
 EXPECTED = {"w": W, "t": W[1].T, "half": HALF, "n": V[0, 0, 0]}
-
-
-def run(*args: Any) -> Result:
-    """Return the result of the command line."""
-    return CliRunner().invoke(command, [str(arg) for arg in args])
 
 
 @pytest.fixture

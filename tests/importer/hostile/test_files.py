@@ -11,15 +11,14 @@ from zipfile import ZipFile
 import numpy as np
 import onnx
 import pytest
-from click.testing import CliRunner, Result
 from onnx import TensorProto, helper
 
 import burn
 from burn_import import load
-from burn_import.cli.command import burn_import as command
 from burn_ir import InvalidModel, build
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.types import Type
+from tests.cli.commands import run
 from tests.importer.onnx_files import graph, model, saved, stored
 
 UNREADABLE, UNSUPPORTED, INVALID = 3, 4, 5
@@ -141,11 +140,6 @@ INVALID_MODELS: dict[str, tuple[bytes, str]] = {
     "no outputs": (bytes_of(model(graph([node("Neg", "x")], outputs=()))), "outputs"),
     "no producer": (net(node("Neg", "x", "z")), "compute its output 'y'"),
 }
-
-
-def run(*args: str | Path) -> Result:
-    """Return the result of the command line."""
-    return CliRunner().invoke(command, [str(arg) for arg in args])
 
 
 @pytest.fixture

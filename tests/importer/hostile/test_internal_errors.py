@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from onnx import helper
 
 import burn_import.compiler
 from burn import nn
 from burn_import import load
-from burn_import.cli.command import burn_import as command
 from burn_import.codegen.gate.gate import UnsafeSource
 from burn_import.codegen.module.classes import ClassWriter
 from burn_import.codegen.trace.function import Run
 from burn_import.instantiate import check_record
 from burn_import.internal import InternalError, defects, located
 from burn_ir import InvalidModel
+from tests.cli.commands import run
 from tests.importer.onnx_files import graph, model, saved, stored
 from tests.modules import Array
 
@@ -55,11 +54,6 @@ def net(tmp_path: Path) -> Path:
     return saved(
         tmp_path / "net.onnx", model(graph(nodes, {"x": [2, 3]}, ("y",), weights))
     )
-
-
-def run(*args: str | Path) -> Result:
-    """Return the answer of the command line."""
-    return CliRunner().invoke(command, [str(arg) for arg in args])
 
 
 def test_a_record_that_fits() -> None:

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from click.testing import CliRunner, Result
 from onnx import helper
 
 import burn
 from burn_import import load
 from burn_import.build.models import bring_up_to_date, configured
-from burn_import.cli.command import burn_import as command
 from burn_ir import ModelError, op as declarations, operators
+from tests.cli.commands import run
 from tests.importer.onnx_files import saved
 
 PAGE = Path(__file__).parents[3] / "docs" / "custom-operators.md"
@@ -60,10 +59,6 @@ def net(
         graph, opset_imports=opsets, ir_version=8, functions=functions
     )
     return saved(folder / "net.onnx", model)
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(command, list(args))
 
 
 def result(model: Any) -> Any:

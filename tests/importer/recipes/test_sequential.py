@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
 import burn
 from burn.record import write_record
 from burn_import import Hints, Options, load
 from burn_import.build.table import options_in
-from burn_import.cli.command import burn_import
 from burn_import.options import ACTIVATIONS
 from burn_import.pipeline import import_model
 from burn_import.transform import WrongOptions
 from burn_ir import UnsupportedModel
+from tests.cli.commands import run
 from tests.importer.recipes.onnx_net import OnnxNet
 from tests.importer.recipes.vision_twins import TWINS
 from tests.modules import Array, import_file
@@ -206,11 +205,6 @@ def test_slopes_are_activations(tmp_path: Path) -> None:
     y = np.where(y > 0, y, y * state["net.1.weight"]) @ state["net.3.weight"].T
     actual = model(burn.tensor(x)).numpy()
     np.testing.assert_allclose(actual, y, rtol=1e-5, atol=1e-5)
-
-
-def run(*args: object) -> Result:
-    """Return the result of the command."""
-    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 def test_the_command_takes_hints(tmp_path: Path) -> None:

@@ -8,14 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import nn
 from burn.record import write_record
 from burn_import import load
-from burn_import.cli.command import burn_import
 from burn_import.codegen.gate.gate import check_body
 from burn_import.codegen.module.module import Source
 from burn_import.options import Options
@@ -23,6 +21,7 @@ from burn_import.pipeline import import_model, write_model
 from burn_import.skeleton import skeleton
 from burn_import.skeleton.source import MOST_MEMBERS
 from burn_ir import UnsupportedModel
+from tests.cli.commands import run
 from tests.importer.pytorch_files import tensor, zip_file
 from tests.modules import Array
 from tests.sampling import emission_count, example_count
@@ -301,11 +300,6 @@ def test_names_that_nest_without_end_are_joined() -> None:
     arrays = [(".".join("a" * 5000), np.ones(2, np.float32))]
     result = skeleton(arrays, "Net", "net.safetensors")
     assert len(result.weights[0][0].split(".")) < 40
-
-
-def run(*args: object) -> Result:
-    """Return the result of the command."""
-    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 def test_the_command_says_what_is_missing(tmp_path: Path) -> None:

@@ -4,20 +4,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from onnx import helper
 
 from burn.record import open_record, write_record
 from burn_import import ModelGen
 from burn_import.build.table import options_in
-from burn_import.cli.command import burn_import
 from burn_import.options import Options
+from tests.cli.commands import run
 from tests.importer.torch_target.models import one_node, saved, value
-
-
-def run(*args: str | Path) -> Result:
-    """Return the answer of the command line."""
-    return CliRunner().invoke(burn_import, [str(arg) for arg in args])
 
 
 @pytest.fixture

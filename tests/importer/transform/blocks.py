@@ -5,12 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 from onnx import helper
 
 import burn
 from burn_import import Options, load
-from burn_import.cli.command import burn_import as command
 from burn_import.pipeline import import_model
 from burn_import.transform import WrongOptions
 from tests.importer.onnx_files import graph, model, saved, stored
@@ -87,11 +85,6 @@ def computed(path: Path, x: Any, **options: Any) -> Any:
     """Return the outputs of the model for ``x``, imported with these options."""
     net: Any = load(path, Options(**options))
     return net(burn.tensor(x)).numpy()
-
-
-def run(*args: str | Path) -> Result:
-    """Return the result of the command line."""
-    return CliRunner().invoke(command, [str(arg) for arg in args])
 
 
 def wrong(path: Path, **options: Any) -> list[str]:

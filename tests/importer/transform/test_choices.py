@@ -9,13 +9,13 @@ import pytest
 from burn_import import Options
 from burn_import.passes import PASSES, pass_names
 from burn_import.pipeline import import_model
+from tests.cli.commands import run
 from tests.importer.transform.blocks import (
     X,
     blocks,
     close,
     computed,
     head,
-    run,
     wrong,
 )
 

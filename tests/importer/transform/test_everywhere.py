@@ -11,8 +11,9 @@ import pytest
 from burn_import import ModelGen, Options
 from burn_import.build.table import options_in
 from burn_import.pipeline import import_model
+from tests.cli.commands import run
 from tests.importer.onnx_files import stored
-from tests.importer.transform.blocks import MIDDLE, run
+from tests.importer.transform.blocks import MIDDLE
 
 
 def test_everything_on_the_command_line(net: Path, tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from onnx import TensorProto, helper
 import burn
 from burn_import import Options, load
 from burn_import.pipeline import import_model
+from tests.cli.commands import run
 from tests.importer.onnx_files import graph, model, saved, stored
-from tests.importer.transform.blocks import RNG, X, blocks, close, head, run
+from tests.importer.transform.blocks import RNG, X, blocks, close, head
 
 TOLERANCE = {"float16": 2e-2, "bfloat16": 1e-1, "float64": 1e-5}
 

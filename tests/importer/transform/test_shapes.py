@@ -9,8 +9,9 @@ from onnx import helper
 from burn_import import Options
 from burn_import.options import parse_shape
 from burn_import.pipeline import import_model
+from tests.cli.commands import run
 from tests.importer.onnx_files import graph, model, saved, stored
-from tests.importer.transform.blocks import X, run, wrong
+from tests.importer.transform.blocks import X, wrong
 
 
 def test_shapes_reach_everything(net: Path) -> None:

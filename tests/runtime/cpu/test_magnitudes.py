@@ -1,6 +1,7 @@
 """Checks of magnitudes, which are quick where a sum of squares shows enough."""
 
 from math import inf, nan
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -131,3 +132,13 @@ def test_bounds_of_row_sums_hold_where_squares_are_no_normal_numbers(
 ) -> None:
     array = np.full((2, 9), number, np.float32)
     assert row_sum_bound(array) >= 9 * number * 0.999999
+
+
+@pytest.mark.parametrize("norm", [ops.layer_norm, ops.rms_norm])
+def test_norms_declare_their_bounds(norm: Any) -> None:
+    x, weight = 1e3 * np.eye(4, 16, dtype=np.float32), 3 * normal(16)
+    call = SimpleNamespace(args=(x, weight), static={}, shapes=(x.shape,))
+    operands = SimpleNamespace(bound=lambda arg: 0.0 if arg is None else abs(arg).max())
+    bound = norm.bound(call, operands)
+    result = norm(burn.tensor(x), burn.tensor(weight)).numpy()
+    assert abs(result).max() <= bound < inf

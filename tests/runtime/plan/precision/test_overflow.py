@@ -65,6 +65,7 @@ ENDS: dict[str, Callable[[Any], Any]] = {
     "softmax": ops.softmax,
     "attention": lambda x: ops.attention(x, x, x),
     "layer_norm": lambda x: ops.layer_norm(x, LINE, OTHER),
+    "rms_norm": lambda x: ops.rms_norm(x, LINE),
     "group_norm": lambda x: ops.relu(ops.group_norm(x, LINE, OTHER, groups=2)),
     "reductions": lambda x: ops.concat([ops.max(x, -1), ops.min(x, -1)], -1),
     "quotient": lambda x: 1.0 / (1.0 + ops.relu(x)),
