@@ -114,6 +114,7 @@ ORDER = {
         "passes/__init__",
         "structure",
         "codegen/__init__ codegen/class_text",
+        "codegen/syntax",
         "codegen/trace codegen/containers",
         "codegen/gate codegen/printing",
         "codegen/merge codegen/naming",

@@ -64,6 +64,11 @@ class ClassText:
     result_class: ResultClass | None = None
 
     @property
+    def code(self) -> list[str]:
+        """The lines of the body and of the methods."""
+        return [*self.body, *(line for method in self.methods for line in method.body)]
+
+    @property
     def parameters(self) -> str:
         """The parameters of a function, without ``self``."""
         return self.signature.removeprefix(", ")

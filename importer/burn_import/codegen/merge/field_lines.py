@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Sequence
 
+from burn_import.codegen import syntax
 from burn_import.codegen.merge.constructor_parameters import Constructor
 from burn_import.codegen.merge.init_fields import Field, slot_number
 from burn_import.tracing.unparse import unparse_expression
@@ -31,7 +32,7 @@ def field_lines(
         condition = ast.parse(constructor.conditions[one.name], mode="eval").body
         if one.name in absent:
             kind, default = _type(source), "None"
-        elif _is_call(source, "nn.ModuleList"):
+        elif syntax.called_name(source) == "nn.ModuleList":
             items = ast.IfExp(condition, source.args[0], ast.List([], ast.Load()))
             source.args = [items]
             yield f"self.{one.name} = {unparse_expression(source)}"
@@ -48,9 +49,7 @@ def with_annotation(line: str) -> str:
     head, colon, _ = line.partition(" = ")[0].partition(": ")
     if not colon:
         return line
-    statement = ast.parse(line).body[0]
-    assert isinstance(statement, ast.AnnAssign)
-    value = statement.value
+    _, value = syntax.assigned_field(syntax.statement_of(line))
     if not isinstance(value, ast.IfExp) or not isinstance(value.body, ast.Call):
         return line
     default = ast.unparse(value.orelse).removesuffix("()")
@@ -71,25 +70,13 @@ class _Slots(ast.NodeTransformer):
         return ast.parse(self.texts[number], mode="eval").body
 
 
-def _is_call(source: ast.expr, name: str) -> bool:
-    return isinstance(source, ast.Call) and ast.unparse(source.func) == name
-
-
 def _type(source: ast.expr) -> str:
     """Return the annotation of an attribute: ``nn.ModuleTuple[nn.Linear, Block]``."""
     assert isinstance(source, ast.Call)
-    name = ast.unparse(source.func)
+    name = syntax.called_name(source)
     if name not in _LISTS:
         return _BOXES.get(name, name)
-    members = dict.fromkeys(map(_type, _members(source)))
+    members = dict.fromkeys(map(_type, syntax.listed_values(source)))
     if name == "nn.ModuleTuple":
         return f"{name}[{', '.join(map(_type, source.args))}]"
     return f"{name}[{' | '.join(members)}]"
-
-
-def _members(source: ast.Call) -> Iterator[ast.expr]:
-    """Yield the constructor calls in a list of modules."""
-    for arg in source.args:
-        for item in arg.elts if isinstance(arg, ast.List) else [arg]:
-            each = item.value if isinstance(item, ast.Starred) else item
-            yield each.elt if isinstance(each, ast.GeneratorExp) else each

@@ -11,6 +11,7 @@ from itertools import compress
 from typing import Any
 
 from burn import nn
+from burn_import.codegen import syntax
 from burn_import.codegen.merge.expression_slots import MISSING, DifferError
 from burn_import.tracing.unparse import unparse_expression
 
@@ -84,13 +85,11 @@ def unite_fields(
 
 
 def _assignment(line: str) -> tuple[str, ast.expr]:
-    statement = ast.parse(line).body[0]
-    if not isinstance(statement, ast.Assign):
-        raise DifferError
-    (target,) = statement.targets
-    if not isinstance(target, ast.Attribute) or not isinstance(target.value, ast.Name):
+    statement = syntax.statement_of(line)
+    name, value = syntax.assigned_field(statement)
+    if value is None or not isinstance(statement, ast.Assign):
         raise DifferError  # a tie
-    return target.attr, statement.value
+    return name, value
 
 
 class _Fields:
@@ -155,14 +154,14 @@ class _Fields:
         element = self.same([node.elt for node in nodes])
         rounds = nodes[0].generators
         if len({ast.dump(node.generators[0]) for node in nodes}) > 1:
-            counts = [_count(node) for node in nodes]
+            counts = [_count(node.generators[0]) for node in nodes]
             times = ast.Call(ast.Name("range"), [self.literal(counts, "depth")], [])
             rounds = [ast.comprehension(rounds[0].target, times, [], 0)]
         return ast.GeneratorExp(element, rounds)
 
     def call(self, nodes: Sequence[ast.Call]) -> ast.expr:
         function = nodes[0].func
-        if LISTS.issuperset(ast.unparse(node.func) for node in nodes):
+        if LISTS.issuperset(map(syntax.called_name, nodes)):
             lists = [_elements(node) for node in nodes]
             if len({len(one) for one in lists}) > 1:
                 return self.lists(function, lists)
@@ -182,7 +181,7 @@ class _Fields:
         self, calls: Sequence[ast.Call], values: Sequence[ast.expr], label: str | None
     ) -> ast.expr:
         """Unify an argument of ``calls``; it may be any number where none reads it."""
-        class_name = ast.unparse(calls[0].func)
+        class_name = syntax.called_name(calls[0])
         guard = self.guards.get(class_name, {}).get(label or "")
         if not guard:
             return self.same(values, label)
@@ -282,18 +281,14 @@ def is_none(value: ast.expr | None) -> bool:
 def _elements(call: ast.Call) -> list[ast.expr]:
     """Return the modules of a list; none if they depend on their index."""
     elements: list[ast.expr] = []
-    items = call.args
-    if len(items) == 1 and isinstance(items[0], ast.List):
-        items = items[0].elts
-    for item in items:
-        each = item.value if isinstance(item, ast.Starred) else item
-        if not isinstance(each, ast.GeneratorExp):
-            elements.append(each)
+    for element, loop in map(syntax.repetition, syntax.list_items(call)):
+        if loop is None:
+            elements.append(element)
             continue
-        times, target = _count(each), each.generators[0].target
-        if ast.unparse(target) != "_" or not isinstance(times, ast.Constant):
+        times = _count(loop)
+        if ast.unparse(loop.target) != "_" or not isinstance(times, ast.Constant):
             return []
-        elements += [each.elt] * int(str(times.value))
+        elements += [element] * int(str(times.value))
     return elements
 
 
@@ -305,10 +300,10 @@ def _generator(element: ast.expr, times: ast.expr) -> ast.GeneratorExp:
     )
 
 
-def _count(node: ast.GeneratorExp) -> ast.expr:
+def _count(loop: ast.comprehension) -> ast.expr:
     """Return the argument of ``range`` in ``... for _ in range(3)``."""
-    times = node.generators[0].iter
-    if not isinstance(times, ast.Call) or len(times.args) != 1:
+    times = syntax.range_call(loop)
+    if times is None:
         raise DifferError
     return times.args[0]
 

@@ -17,6 +17,7 @@ from burn_import.codegen.merge.merge_classes import (
     class_heights,
     without_numbers,
 )
+from burn_import.codegen.syntax import LISTS, called_name
 from burn_import.tracing.unparse import unparse_expression
 
 _CLASS = re.compile(r"(?<![\w.])([A-Z]\w*)\(\)")
@@ -108,12 +109,10 @@ def as_module_lists(line: str) -> str:
 class _Lists(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
-        heads = {ast.unparse(a.func) for a in node.args if isinstance(a, ast.Call)}
-        has_only_calls = all(isinstance(arg, ast.Call) for arg in node.args)
-        holders = heads & {"nn.ModuleList", "nn.ModuleTuple", "nn.Sequential"}
-        if ast.unparse(node.func) != "nn.ModuleTuple" or holders:
+        heads = set(map(called_name, node.args))
+        if called_name(node) != "nn.ModuleTuple" or len(heads) != 1:
             return node
-        if len(heads) != 1 or not has_only_calls:
+        if not heads.isdisjoint(LISTS | {""}):
             return node
         node.func = ast.Name("nn.ModuleList")
         node.args = [ast.List(node.args, ast.Load())]

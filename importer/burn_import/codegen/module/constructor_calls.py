@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from burn_import.codegen import syntax
 from burn_import.codegen.class_text import ClassText
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.unparse import unparse_expression
@@ -16,8 +17,6 @@ MOST_POSITIONAL, LEADING = 3, 2
 LONGEST = 76
 #: Maximum number of module paths that are followed per class.
 MOST_MODULES = 64
-#: Modules whose arguments are their children, numbered from 0.
-LISTS = frozenset({"nn.ModuleList", "nn.ModuleTuple", "nn.Sequential"})
 
 
 @dataclass
@@ -44,14 +43,9 @@ class Constructor:
     @classmethod
     def of(cls, text: ClassText) -> Constructor:
         """Return the constructor of a class from its source."""
-        function = ast.parse(f"def __init__(self{text.constructor}): ...").body[0]
-        assert isinstance(function, ast.FunctionDef)
-        parameters = [
-            Parameter(arg.arg, ast.unparse(arg.annotation) if arg.annotation else "")
-            for arg in function.args.args[1:]
-        ]
-        statements = [ast.parse(line).body[0] for line in text.fields]
-        return cls(text, parameters, statements)
+        parameters = syntax.parameters_of(text.constructor).items()
+        statements = list(map(syntax.statement_of, text.fields))
+        return cls(text, [Parameter(*one) for one in parameters], statements)
 
     def add(self, parameter: Parameter) -> None:
         """Append a parameter that no call passes by position."""
@@ -72,7 +66,7 @@ class Constructor:
 
 def _keep_equivalent(line: str, statement: ast.stmt) -> str:
     """Return ``line`` if it is equivalent to ``statement``, else new source."""
-    is_same = ast.dump(ast.parse(line).body[0]) == ast.dump(statement)
+    is_same = ast.dump(syntax.statement_of(line)) == ast.dump(statement)
     return line if is_same else unparse_expression(statement)
 
 
@@ -111,19 +105,14 @@ class ConstructorCalls:
         self.sites: dict[str, list[Site]] = {}
         for name in self.constructors:
             for site in self.calls(name):
-                self.sites.setdefault(ast.unparse(site.call.func), []).append(site)
+                self.sites.setdefault(syntax.called_name(site.call), []).append(site)
 
     def calls(self, owner: str) -> Iterator[Site]:
         """Yield the calls in the constructor of a class."""
         for statement in self.constructors[owner].statements:
             if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value:
-                target = ast.unparse(
-                    statement.targets[0]
-                    if isinstance(statement, ast.Assign)
-                    else statement.target
-                )
-                path = (target.removeprefix("self."),) if target.count(".") == 1 else ()
-                yield from _calls_in(statement.value, owner, path)
+                name = syntax.assigned_field(statement)[0]
+                yield from _calls_in(statement.value, owner, (name,) if name else ())
 
     def chains(self, name: str) -> list[list[Site]]:
         """Return the chain of calls from the root to each module of a class.
@@ -160,13 +149,13 @@ class ConstructorCalls:
                 site
                 for site in self.calls(owner)
                 if site.path and site.path == path[: len(site.path)]
-                if ast.unparse(site.call.func) not in LISTS
+                if syntax.called_name(site.call) not in syntax.LISTS
             ]
             if not sites:
                 return []
             chain.append(max(sites, key=lambda site: len(site.path)))
             path = path[len(chain[-1].path) :]
-            owner = ast.unparse(chain[-1].call.func)
+            owner = syntax.called_name(chain[-1].call)
         return [] if path else chain
 
     def literal(self, slot: Slot, chain: Sequence[Site]) -> tuple[Slot, int] | None:
@@ -194,7 +183,7 @@ class ConstructorCalls:
         owners = {slot.owner for slot in slots}
         chains = [self.chain(owner) for owner in owners]
         sites = {id(s.call): s for chain in chains for s in chain or ()}
-        called = {ast.unparse(site.call.func) for site in sites.values()}
+        called = {syntax.called_name(site.call) for site in sites.values()}
         clash = any(self.constructors[n].position(name) >= 0 for n in called)
         if None in chains or clash or self.constructors[self.root].position(name) >= 0:
             return False
@@ -203,7 +192,7 @@ class ConstructorCalls:
             slot.call.args[slot.position] = ast.Name(name)
         for site in sites.values():
             site.call.args.append(ast.Name(name))
-            inner = self.constructors[ast.unparse(site.call.func)]
+            inner = self.constructors[syntax.called_name(site.call)]
             inner.add(Parameter(name, "int"))
         self.constructors[self.root].add(Parameter(name, "int", default))
         return True
@@ -242,7 +231,7 @@ def _calls_in(node: ast.expr, owner: str, path: Path) -> Iterator[Site]:
     """Yield the calls in ``node``, the constructor of the module at ``path``."""
     if isinstance(node, ast.Call):
         yield Site(owner, node, path)
-        if ast.unparse(node.func) in LISTS:
+        if syntax.called_name(node) in syntax.LISTS:
             yield from _children(node, owner, path)
             return
     elif isinstance(node, ast.IfExp):
@@ -256,11 +245,8 @@ def _calls_in(node: ast.expr, owner: str, path: Path) -> Iterator[Site]:
 
 def _children(call: ast.Call, owner: str, path: Path) -> Iterator[Site]:
     """Yield the calls that construct the children of a list of modules."""
-    items = call.args
-    if len(items) == 1 and isinstance(items[0], ast.List):
-        items = items[0].elts
     is_counted = bool(path)
-    for number, item in enumerate(items):
-        is_counted = is_counted and not isinstance(item, ast.Starred | ast.GeneratorExp)
+    for number, item in enumerate(syntax.list_items(call)):
+        is_counted = is_counted and syntax.repetition(item) == (item, None)
         inner = (*path, str(number)) if is_counted else ()
         yield from _calls_in(item, owner, inner)

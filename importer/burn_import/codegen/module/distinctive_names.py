@@ -12,12 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.syntax import called_name, fields_of, parameters_of
 from burn_import.tracing.identifiers import Namespace, camel, singular
 
-_FIELD = re.compile(
-    r"self\.([A-Za-z_]+)\d*\b(?::[^=]*)? = \(?(?!nn\.(?:buffer|parameter))"
-)
-_PARAMETER = re.compile(r", ([A-Za-z_]{2,}):")
+_WORD = re.compile(r"([A-Za-z_]+)\d*")
 _NUMBERED = re.compile(r"(.*?[A-Za-z])V?\d+")
 #: Up to so many classes, the first keeps its name.
 FEW = 2
@@ -80,7 +78,7 @@ def _renamed(stem: str, group: Sequence[ClassText], names: Namespace) -> dict[st
 def _distinctive_words(group: Sequence[ClassText]) -> dict[str, str]:
     """Return for each class a module or an operand that other classes lack."""
     attributes = {text.name: _attributes(text) for text in group}
-    operands = {text.name: set(_PARAMETER.findall(text.signature)) for text in group}
+    operands = {text.name: _operands(text) for text in group}
     words: dict[str, str] = {}
     for name, own in attributes.items():
         counts = {one: sum(one in kept for kept in attributes.values()) for one in own}
@@ -95,8 +93,18 @@ def _distinctive_words(group: Sequence[ClassText]) -> dict[str, str]:
 
 def _attributes(text: ClassText) -> list[str]:
     """Return the attributes for modules, without numbers at their ends."""
-    matches = (_FIELD.match(line) for line in text.fields)
-    return [match[1] for match in matches if match]
+    modules = (
+        _WORD.fullmatch(name)
+        for name, value in fields_of(text)
+        if not called_name(value).startswith(("nn.buffer", "nn.parameter"))
+    )
+    return [match[1] for match in modules if match]
+
+
+def _operands(text: ClassText) -> set[str]:
+    """Return the parameters of a body whose names are words."""
+    names = parameters_of(text.signature)
+    return {one for one in names if len(one) > 1 and not re.search(r"\d", one)}
 
 
 def _stem(name: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.module.module_reads import Block, blocks, with_lines
+from burn_import.codegen.syntax import called_name, calls_in, fields_of
 from burn_import.tracing.identifiers import snake
 
 
@@ -19,7 +22,7 @@ def as_functions(
     modules other than their owner, and those whose name is also the name of a
     value.
     """
-    reserved = set(re.findall(r"\w+", "\n".join(map(_words, texts))))
+    reserved = set[str]().union(*map(_words, texts))
     for text in list(texts):
         name = snake(text.name, "function")
         bare = not (text.fields or text.constructor or text.methods or text.root)
@@ -31,32 +34,40 @@ def as_functions(
     return list(texts)
 
 
-def _words(text: ClassText) -> str:
-    attributes = [line.partition(" = ")[0].rpartition(".")[2] for line in text.fields]
-    methods = [line for m in text.methods for line in (m.name, m.signature, *m.body)]
-    return "\n".join([text.signature, *text.body, *attributes, *methods])
+def _words(text: ClassText) -> set[str]:
+    """Return the words of a class, except those in values of fields."""
+    signatures = [text.signature, *(one.signature for one in text.methods)]
+    words = re.findall(r"\w+", "\n".join([*signatures, *text.code]))
+    names = (name for name, _ in fields_of(text))
+    return {*words, *names, *(one.name for one in text.methods)}
+
+
+def _instances(text: ClassText, class_name: str) -> set[str]:
+    """Return the fields of ``text`` that are one instance of a class."""
+    source = f"{class_name}()"
+    return {name for name, value in fields_of(text) if ast.unparse(value) == source}
 
 
 def _is_called_by_owners(texts: Sequence[ClassText], class_name: str) -> bool:
     """Return whether only classes with an attribute for it call a class."""
-    if not all(_only_called(text, class_name) for text in texts):
-        return False
-    fields = [line for text in texts for line in text.fields]
-    owned = [
-        line.partition(" = ")[0]
-        for line in fields
-        if line.endswith(f" = {class_name}()")
+    owned = set[str]()
+    for text in texts:
+        fields = _instances(text, class_name)
+        sources = [line for line in (*text.fields, text.steps) if line]
+        calls = [calls_in(ast.parse(one), class_name) for one in sources]
+        if sum(map(len, calls)) != len(fields):
+            return False
+        owned |= fields
+    called = [
+        name for text in texts for block in blocks(text) for name in _calls(block)
     ]
-    names = "|".join(re.escape(name.removeprefix("self.")) for name in owned)
-    # ``self.self`` is a submodule that the file calls ``self``.
-    inside = re.compile(rf"(?:(?<!\bself)|(?<=\.self))\.({names})\(")
-    return not names or not any(inside.search(_words(text)) for text in texts)
+    outer = {f"self.{name}" for name in owned}
+    return not any(n.rpartition(".")[2] in owned and n not in outer for n in called)
 
 
-def _only_called(text: ClassText, class_name: str) -> bool:
-    """Return whether a class uses ``class_name`` only for direct attributes."""
-    lines = [line for line in (*text.fields, text.steps) if f"{class_name}(" in line]
-    return all(re.fullmatch(rf"self\.\w+ = {class_name}\(\)", line) for line in lines)
+def _calls(block: Block) -> Iterator[str]:
+    """Yield what the statements of a class call: ``self.layers[0].attention``."""
+    yield from filter(None, map(called_name, ast.walk(block.tree)))
 
 
 def _with_function_calls(text: ClassText, class_name: str, name: str) -> ClassText:
@@ -64,15 +75,13 @@ def _with_function_calls(text: ClassText, class_name: str, name: str) -> ClassTe
     if text.name == class_name:
         body = [line.removeprefix("    ") for line in text.body]
         return replace(text, function=name, body=body)
-    assignments = [line for line in text.fields if line.endswith(f" = {class_name}()")]
-    body, methods = text.body, text.methods
-    for line in assignments:
-        attribute = line.partition(" = ")[0]
-        call = re.compile(rf"{re.escape(attribute)}\(")
-        body = [call.sub(f"{name}(", one) for one in body]
-        methods = [
-            replace(m, body=[call.sub(f"{name}(", one) for one in m.body])
-            for m in methods
-        ]
-    fields = [line for line in text.fields if line not in assignments]
-    return replace(text, fields=fields, body=body, methods=methods)
+    attributes = {f"self.{one}" for one in _instances(text, class_name)}
+    own = list(blocks(text))
+    for block in own if attributes else ():
+        for node in ast.walk(block.tree):
+            if isinstance(node, ast.Call) and called_name(node) in attributes:
+                block.replace(node.func, name)
+    fields = [
+        line for line in text.fields if line.partition(" = ")[0] not in attributes
+    ]
+    return replace(with_lines(text, iter(own)), fields=fields)

@@ -8,9 +8,8 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from burn_import.codegen import syntax
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.module.constructor_calls import LISTS
-from burn_import.codegen.module.module_types import assigned_field, listed_values
 from burn_import.tracing.unparse import unparse_expression
 
 _OMITTED = "nn.Identity()"
@@ -119,7 +118,7 @@ def constructed_fields(
     name = container.text.name
     fields = [field for text in texts for field in _fields(name, text)]
     sources = [one for text in texts for one in (*text.fields, text.steps) if one]
-    calls = [call for source in sources for call in _calls(name, ast.parse(source))]
+    calls = [call for one in sources for call in syntax.calls_in(ast.parse(one), name)]
     if len(calls) != sum(field.count for field in fields):
         return None
     is_known = all(container.constructed(call) is not None for call in calls)
@@ -128,29 +127,21 @@ def constructed_fields(
     return fields if is_known else None
 
 
-def _calls(name: str, tree: ast.AST) -> list[ast.Call]:
-    """Return the calls of the class ``name``."""
-    return [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == name
-    ]
-
-
 def _fields(name: str, text: ClassText) -> Iterator[ConstructedField]:
     """Yield the fields of ``text`` with instances of the class ``name`` alone."""
-    for line in text.fields:
-        attribute, value = assigned_field(ast.parse(line).body[0])
-        calls = _calls(name, value) if value is not None else []
-        if not attribute or not calls:
+    for attribute, value in syntax.fields_of(text):
+        calls = syntax.calls_in(value, name)
+        if not calls:
             continue
         is_plain = calls[0] is value
-        is_optional = isinstance(value, ast.IfExp) and value.body is calls[0]
-        is_optional = is_optional and ast.unparse(value.orelse) == _OMITTED  # type: ignore[union-attr]
-        is_list = isinstance(value, ast.Call) and ast.unparse(value.func) in LISTS
-        is_list = is_list and all(
+        is_optional = (
+            isinstance(value, ast.IfExp)
+            and value.body is calls[0]
+            and ast.unparse(value.orelse) == _OMITTED
+        )
+        is_list = syntax.called_name(value) in syntax.LISTS and all(
             any(element is call for call in calls)
-            for element in listed_values(value)  # type: ignore[arg-type]
+            for element in syntax.listed_values(value)  # type: ignore[arg-type]
         )
         if is_plain or is_optional or is_list:
             count = len(calls)
@@ -178,9 +169,13 @@ def with_members(
     }
     record_names, lines = dict(text.record_names), list[str]()
     for line in text.fields:
-        target, value = assigned_field(ast.parse(line).body[0])
+        target, value = syntax.assigned_field(syntax.statement_of(line))
         attribute = targets.get(target, "")
-        if not attribute or not value or not _calls(container.text.name, value):
+        if (
+            not attribute
+            or not value
+            or not syntax.calls_in(value, container.text.name)
+        ):
             lines.append(line)
             continue
         new = names[text.name, attribute]
@@ -202,25 +197,19 @@ def _member_lines(
     names: Mapping[str, str],
 ) -> list[str]:
     """Return the assignments of the members to the attributes ``names``."""
-    statement = ast.parse(line).body[0]
+    statement = syntax.statement_of(line)
     assert isinstance(statement, ast.Assign | ast.AnnAssign)
     if not field.is_plain:
         statement = _Members(container).visit(statement)
         text = unparse_expression(statement)
-        kinds = [ast.unparse(v.func) for v in _values(container) if v is not None]
-        return [text.replace(f": {container.text.name} | ", f": {kinds[0]} | ", 1)]
+        kind = next(filter(None, map(syntax.called_name, container.members.values())))
+        return [text.replace(f": {container.text.name} | ", f": {kind} | ", 1)]
     assert isinstance(statement.value, ast.Call)
     values = container.constructed(statement.value) or {}
     return [
         f"self.{names[member]} = {unparse_expression(value)}"
         for member, value in values.items()
     ]
-
-
-def _values(container: Container) -> Iterator[ast.Call]:
-    for value in container.members.values():
-        if isinstance(value, ast.Call):
-            yield value
 
 
 class _Members(ast.NodeTransformer):
@@ -231,7 +220,7 @@ class _Members(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         self.generic_visit(node)
-        if ast.unparse(node.func) != self.container.text.name:
+        if syntax.called_name(node) != self.container.text.name:
             return node
         (member,) = (self.container.constructed(node) or {"": node}).values()
         return member

@@ -9,10 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.module.constructor_calls import LISTS
+from burn_import.codegen.syntax import LISTS, called_name, fields_of, listed_values
 
 #: Functions that iterate over lists of modules.
 _ITERATORS = frozenset({"zip", "enumerate", "reversed"})
@@ -44,22 +43,10 @@ def field_types(texts: Sequence[ClassText]) -> Fields:
 
 
 def _typed_fields(text: ClassText) -> Iterator[tuple[str, ModuleType]]:
-    for line in text.fields:
-        name, value = assigned_field(ast.parse(line).body[0])
-        kind = constructed_type(value) if value is not None else None
-        if name and kind is not None:
+    for name, value in fields_of(text):
+        kind = constructed_type(value)
+        if kind is not None:
             yield name, kind
-
-
-def assigned_field(statement: ast.stmt) -> tuple[str, ast.expr | None]:
-    """Return the name and value of a field; "" if the statement assigns no field."""
-    target = value = None
-    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
-        target, value = statement.targets[0], statement.value
-    elif isinstance(statement, ast.AnnAssign):
-        target, value = statement.target, statement.value
-    is_field = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
-    return (target.attr, value) if is_field else ("", None)  # type: ignore[union-attr]
 
 
 def constructed_type(value: ast.expr) -> ModuleType | None:
@@ -69,30 +56,12 @@ def constructed_type(value: ast.expr) -> ModuleType | None:
         return sides[0] | sides[1] if sides[0] and sides[1] else None
     if not isinstance(value, ast.Call):
         return None
-    name = ast.unparse(value.func)
+    name = called_name(value)
     if name not in LISTS:
         return ModuleType(frozenset({name}))
     kinds = [constructed_type(call) for call in listed_values(value)]
     elements = _union([kind for kind in kinds if kind is not None])
     return ModuleType(frozenset({name}), elements)
-
-
-def listed_values(call: ast.Call) -> Iterator[ast.expr]:
-    """Yield the expressions that construct the elements of a list of modules."""
-    for item in _items(call):
-        value = item.value if isinstance(item, ast.Starred) else item
-        is_generated = isinstance(value, ast.GeneratorExp | ast.ListComp)
-        yield value.elt if is_generated else value  # type: ignore[attr-defined]
-
-
-def _items(call: ast.Call) -> Sequence[ast.expr]:
-    """Return the items of a list: of ``[item]``, or of ``[item] if ... else []``."""
-    if len(call.args) != 1:
-        return call.args
-    item = call.args[0]
-    sides = [item.body, item.orelse] if isinstance(item, ast.IfExp) else [item]
-    lists = [side.elts for side in sides if isinstance(side, ast.List)]
-    return list(chain(*lists)) if len(lists) == len(sides) else call.args
 
 
 class ExpressionTypes:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from burn_import.codegen import syntax
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.constructor_calls import ConstructorCalls, Slot
 from burn_import.provenance.path_segments import Path
@@ -57,19 +58,16 @@ def repeated_layers(calls: ConstructorCalls, tree: Tree) -> Iterator[Repeated]:
 
 def _comprehension(statement: ast.stmt) -> tuple[str, ast.Call | None]:
     """Return attribute and ``range`` of a list of equal modules, else None."""
-    call = statement.value if isinstance(statement, ast.Assign) else None
-    if not isinstance(statement, ast.Assign) or not isinstance(call, ast.Call):
-        return "", None
-    name = ast.unparse(statement.targets[0]).removeprefix("self.")
-    is_list = ast.unparse(call.func) in ("nn.ModuleList", "nn.Sequential")
-    items = call.args[0] if len(call.args) == 1 and is_list else None
-    items = items.value if isinstance(items, ast.Starred) else items
-    if not isinstance(items, ast.GeneratorExp) or not isinstance(items.elt, ast.Call):
+    name, call = syntax.assigned_field(statement)
+    is_list = syntax.called_name(call) in ("nn.ModuleList", "nn.Sequential")
+    if not isinstance(call, ast.Call) or not is_list or len(call.args) != 1:
         return name, None
-    (rounds,) = items.generators
-    count = rounds.iter
-    is_range = isinstance(count, ast.Call) and ast.unparse(rounds.target) == "_"
-    return name, count if isinstance(count, ast.Call) and is_range else None
+    element, rounds = syntax.repetition(call.args[0])
+    if rounds is None or not isinstance(element, ast.Call):
+        return name, None
+    return name, (
+        syntax.range_call(rounds) if ast.unparse(rounds.target) == "_" else None
+    )
 
 
 def _only_stepped_through(text: ClassText, name: str) -> bool:
@@ -78,7 +76,7 @@ def _only_stepped_through(text: ClassText, name: str) -> bool:
     A loop that collects its results does not count, since their number would
     change.
     """
-    lines = [*text.body, *(line for method in text.methods for line in method.body)]
+    lines = text.code
     uses = [at for at, line in enumerate(lines) if re.search(rf"self\.{name}\b", line)]
     if len(uses) != 1:
         return False
@@ -104,8 +102,7 @@ def _is_read_elsewhere(calls: ConstructorCalls, owner: str, path: Path) -> bool:
     inside = re.compile(rf"\.{path[-2]}\.{path[-1]}\b" if len(path) > 1 else r"(?!)")
     for name, constructor in calls.constructors.items():
         text = constructor.text
-        lines = [*text.body, *(line for m in text.methods for line in m.body)]
-        if any(inside.search(line) for line in (*lines, *text.fields)):
+        if any(inside.search(line) for line in (*text.code, *text.fields)):
             return True
         own = rf"self\.{path[-1]}\[" if name == owner else r"(?!)"
         if any(re.search(own, line) for line in text.fields):

@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from burn_import.codegen import syntax
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.merge.constructor_parameters import Constructor, constructor
 from burn_import.codegen.merge.expression_slots import DifferError
@@ -40,15 +41,16 @@ class _Use:
 def with_sequence_classes(texts: Sequence[ClassText]) -> list[ClassText]:
     """Return ``texts`` and a class for each frequent kind of sequence."""
     names = Namespace(text.name for text in texts)
-    statements = [[ast.parse(line).body[0] for line in text.fields] for text in texts]
+    statements = [list(map(syntax.statement_of, text.fields)) for text in texts]
     kinds: dict[tuple[str, ...], list[_Use]] = {}
     for text, own in zip(texts, statements, strict=True):
-        parameters = _parameters(text.constructor)
+        parameters = syntax.parameters_of(text.constructor)
         for statement in own:
             for node in ast.walk(statement):
                 if isinstance(node, ast.Call) and _is_sequence(node):
                     outline = tuple(map(_outline, node.args))
-                    use = _Use(node, _target_attribute(statement, node), parameters)
+                    name, value = syntax.assigned_field(statement)
+                    use = _Use(node, name if value is node else "", parameters)
                     kinds.setdefault(outline, []).append(use)
     classes = []
     for uses in kinds.values():
@@ -66,11 +68,11 @@ def with_sequence_classes(texts: Sequence[ClassText]) -> list[ClassText]:
 def _is_sequence(call: ast.Call) -> bool:
     """Return whether a call constructs a sequence of layers and functions."""
     return (
-        ast.unparse(call.func) == SEQUENTIAL
+        syntax.called_name(call) == SEQUENTIAL
         and len(call.args) >= SHORTEST
         and all(
             isinstance(step, ast.Attribute)
-            or (isinstance(step, ast.Call) and ast.unparse(step.func).startswith("nn."))
+            or syntax.called_name(step).startswith("nn.")
             for step in call.args
         )
     )
@@ -78,23 +80,7 @@ def _is_sequence(call: ast.Call) -> bool:
 
 def _outline(step: ast.expr) -> str:
     """Return the layer or function of a step, without its numbers."""
-    return ast.unparse(step.func if isinstance(step, ast.Call) else step)
-
-
-def _parameters(constructor: str) -> dict[str, str]:
-    """Return the names of a constructor's parameters, with their types."""
-    function = ast.parse(f"def f(self{constructor}): ...").body[0]
-    assert isinstance(function, ast.FunctionDef)
-    arguments = [*function.args.args, *function.args.kwonlyargs]
-    return {a.arg: ast.unparse(a.annotation) for a in arguments if a.annotation}
-
-
-def _target_attribute(statement: ast.stmt, call: ast.Call) -> str:
-    """Return the attribute to which a statement assigns ``call``, else ""."""
-    if not (isinstance(statement, ast.Assign) and statement.value is call):
-        return ""
-    (target,) = statement.targets
-    return target.attr if isinstance(target, ast.Attribute) else ""
+    return syntax.called_name(step) or ast.unparse(step)
 
 
 def _merged_class(uses: list[_Use], names: Namespace) -> list[ClassText]:

@@ -16,6 +16,7 @@ from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.constructor_calls import ConstructorCalls, Slot
 from burn_import.codegen.module.heads import Head, is_number_in, variable_heads
 from burn_import.codegen.module.repeated_layers import Repeated, repeated_layers
+from burn_import.codegen.syntax import called_name
 from burn_import.provenance.path_segments import Path
 from burn_import.structure import Tree
 from burn_import.tracing.identifiers import snake
@@ -92,9 +93,8 @@ def _is_fixed(calls: ConstructorCalls, head: Head) -> bool:
     number = ast.literal_eval(head.slot.value)
     for constructor in calls.constructors.values():
         text = constructor.text
-        lines = [*text.body, *(line for m in text.methods for line in m.body)]
         inside = text.name in head.owners and any(
-            is_number_in(n, number) for n in lines
+            is_number_in(line, number) for line in text.code
         )
         nodes = (node for field in constructor.statements for node in ast.walk(field))
         if inside or any(_is_vocabulary(node, head.path[-1], number) for node in nodes):
@@ -113,7 +113,7 @@ def _is_vocabulary(node: ast.AST, layer: str, number: int) -> bool:
         return False
     rows = node.args[0] if node.args else None
     is_number = isinstance(rows, ast.Constant) and rows.value == number
-    return is_number and ast.unparse(node.func) == "nn.Embedding"
+    return is_number and called_name(node) == "nn.Embedding"
 
 
 def _is_member(node: ast.expr, layer: str) -> bool:

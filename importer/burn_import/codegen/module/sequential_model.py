@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.syntax import assigned_field, list_items, statement_of
 from burn_import.tracing.unparse import unparse_expression
 from burn_ir.types import Array
 
@@ -47,13 +48,10 @@ def _items(fields: Sequence[str], inside: str) -> str | None:
     """Return the items of the only field, if it is a list, else None."""
     if len(fields) != 1:
         return None
-    line = ast.parse(fields[0]).body[0]
-    call = line.value if isinstance(line, ast.Assign) else None
-    if not isinstance(call, ast.Call) or fields[0].split()[0] != f"self.{inside}":
+    name, call = assigned_field(statement_of(fields[0]))
+    if not isinstance(call, ast.Call) or name != inside:
         return None
-    items = list(call.args)
-    if len(items) == 1 and isinstance(items[0], ast.List):
-        items = items[0].elts
+    items = list_items(call)
     if any(isinstance(item, ast.GeneratorExp) for item in items):
         generator = next(item for item in items if isinstance(item, ast.GeneratorExp))
         return f"*({ast.unparse(generator)[1:-1]})"

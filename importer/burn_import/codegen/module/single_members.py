@@ -15,8 +15,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from burn_import.codegen import syntax
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.module.constructor_calls import Constructor
 from burn_import.codegen.module.member_fields import (
     ConstructedField,
     Container,
@@ -25,7 +25,6 @@ from burn_import.codegen.module.member_fields import (
     with_members,
 )
 from burn_import.codegen.module.module_reads import ModuleReads
-from burn_import.codegen.module.module_types import assigned_field
 
 #: Attributes of containers that say less than the names of their members.
 _GENERIC = frozenset({"model", "module"})
@@ -57,12 +56,10 @@ def _container(text: ClassText) -> Container | None:
     is_module = text.base == "nn.Module" and not text.function and not text.methods
     if not is_module or not text.fields:
         return None
-    constructor = Constructor.of(text)
-    fields = [assigned_field(statement) for statement in constructor.statements]
-    members = {name: value for name, value in fields if name and value is not None}
+    members = dict(syntax.fields_of(text))
     if len(members) != len(text.fields):
         return None
-    parameters = [parameter.name for parameter in constructor.parameters]
+    parameters = list(syntax.parameters_of(text.constructor))
     names = {name: text.record_names.get(name, name) for name in members}
     container = Container(text, parameters, members, names)
     return _with_path(container) if len(members) == 1 or text.body else container
@@ -94,20 +91,18 @@ def _called(text: ClassText) -> str | None:
     """
     if not text.body:
         return None
-    parameters = re.findall(r", (\w+):", text.signature)
-    pattern = rf"\s*return self([.\w\[\]]+)\({', '.join(parameters)}\)"
+    parameters = ", ".join(syntax.parameters_of(text.signature))
+    pattern = rf"\s*return self([.\w\[\]]+)\({parameters}\)"
     match = re.fullmatch(pattern, text.body[0]) if len(text.body) == 1 else None
     return match[1] if match is not None else ""
 
 
 def _only_element(value: ast.expr) -> ast.Call | None:
     """Return the only element of an ``nn.ModuleList``, else None."""
-    if not isinstance(value, ast.Call) or len(value.args) != 1:
+    if not isinstance(value, ast.Call) or syntax.called_name(value) != "nn.ModuleList":
         return None
-    listed = value.args[0]
-    if ast.unparse(value.func) != "nn.ModuleList" or not isinstance(listed, ast.List):
-        return None
-    element = listed.elts[0] if len(listed.elts) == 1 else None
+    items = syntax.list_items(value)
+    element = items[0] if len(items) == 1 and items is not value.args else None
     return element if isinstance(element, ast.Call) else None
 
 
@@ -154,7 +149,7 @@ def _sizes(value: ast.expr) -> list[ast.expr]:
     """Return the sizes of a parameter of the default dtype, else []."""
     if not isinstance(value, ast.Call) or value.keywords:
         return []
-    return value.args if ast.unparse(value.func) == "nn.parameter" else []
+    return value.args if syntax.called_name(value) == "nn.parameter" else []
 
 
 def _names_of_member(
@@ -218,7 +213,6 @@ def _names_of_members(
 def _names_in_use(owner: str, texts: Sequence[ClassText]) -> set[str]:
     """Return the names of attributes that a class has or reads of itself."""
     text = next(text for text in texts if text.name == owner)
-    methods = [line for method in text.methods for line in method.body]
-    lines = [*text.fields, *text.body, *methods]
-    read = {name for line in lines for name in re.findall(r"self\.(\w+)", line)}
+    lines = "\n".join([*text.fields, *text.code])
+    read = set(re.findall(r"self\.(\w+)", lines))
     return read | {method.name for method in text.methods}

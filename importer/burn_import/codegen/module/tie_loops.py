@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.syntax import fields_of, list_items, range_call, repetition
 from burn_import.tracing.identifiers import singular
 
 #: An assignment that ties an element of a list to the first one.
@@ -53,17 +54,13 @@ def _loop(name: str, leaves: Sequence[str]) -> list[str]:
 
 def _length(text: ClassText, name: str) -> int:
     """Return the number of elements of a list of modules, 0 if it is not known."""
-    start = f"self.{name} = "
-    line = next((line for line in text.fields if line.startswith(start)), None)
-    call = None if line is None else ast.parse(line.removeprefix(start)).body[0]
-    if not isinstance(call, ast.Expr) or not isinstance(call.value, ast.Call):
+    call = dict(fields_of(text)).get(name)
+    if not isinstance(call, ast.Call):
         return 0
-    args = call.value.args
-    if len(args) != 1:
-        return len(args)
-    if isinstance(args[0], ast.List):
-        return len(args[0].elts)
-    if not isinstance(args[0], ast.GeneratorExp):
-        return 0
-    count = re.fullmatch(r"range\((\d+)\)", ast.unparse(args[0].generators[0].iter))
-    return 0 if count is None else int(count[1])
+    items = list_items(call)
+    loop = repetition(items[0])[1] if len(items) == 1 else None
+    if loop is None or isinstance(items[0], ast.Starred):
+        return len(items)
+    times = range_call(loop)
+    number = times.args[0] if times is not None else None
+    return int(str(number.value)) if isinstance(number, ast.Constant) else 0

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.syntax import fields_of
 from burn_import.provenance.path_segments import ROOT, Path, clean
 from burn_import.provenance.weight_owners import is_key, original
 from burn_import.structure.module_tree import Entry, Tree
 from burn_import.tracing.identifiers import attribute
 from burn_ir.graph import Graph
 
-_FIELD = re.compile(r"self\.(\w+)(?:: [^=]+)? = ")
 #: torchvision has children called ``block1-0``, which is no valid attribute.
 _NAME = re.compile(r"[\w-]+", re.ASCII)
 
@@ -75,7 +75,7 @@ def find_record_names(
     if graph.producer.startswith("pytorch"):
         for segment in {segment for node in graph.nodes for segment in node.scope}:
             scopes.setdefault(attribute(segment), set()).add(segment)
-    fields = {text.name: set(_fields(text)) for text in texts}
+    fields = {text.name: {name for name, _ in fields_of(text)} for text in texts}
     anywhere = {
         ours: theirs
         for ours, theirs in _single_names({**scopes, **authored}).items()
@@ -131,14 +131,6 @@ def with_record_names(
 
 
 def _names_of(text: ClassText, names: RecordNames) -> dict[str, str]:
-    authored = {name: names.name(text.name, name) for name in _fields(text)}
+    authored = {name: names.name(text.name, name) for name, _ in fields_of(text)}
     renamed = {ours: theirs for ours, theirs in authored.items() if ours != theirs}
     return text.record_names | renamed
-
-
-def _fields(text: ClassText) -> Iterator[str]:
-    """Yield the attributes that a class assigns in its constructor."""
-    for line in text.fields:
-        match = _FIELD.match(line)
-        if match is not None:
-            yield match[1]

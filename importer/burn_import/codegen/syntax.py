@@ -1,0 +1,93 @@
+"""The source of constructors as syntax trees: fields, parameters, lists of modules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from burn_import.codegen.class_text import ClassText
+
+#: Modules whose arguments are their children, numbered from 0.
+LISTS = frozenset({"nn.ModuleList", "nn.ModuleTuple", "nn.Sequential"})
+
+
+def statement_of(line: str) -> ast.stmt:
+    """Return the statement that a line of a constructor consists of."""
+    return ast.parse(line).body[0]
+
+
+def fields_of(text: ClassText) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the fields of a class: attribute and value. Ties are no fields."""
+    for line in text.fields:
+        name, value = assigned_field(statement_of(line))
+        if value is not None:
+            yield name, value
+
+
+def assigned_field(statement: ast.stmt) -> tuple[str, ast.expr | None]:
+    """Return the name and value of a field; "" if the statement assigns no field."""
+    target = value = None
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        target, value = statement.targets[0], statement.value
+    elif isinstance(statement, ast.AnnAssign):
+        target, value = statement.target, statement.value
+    is_field = isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
+    return (target.attr, value) if is_field else ("", None)  # type: ignore[union-attr]
+
+
+def parameters_of(signature: str) -> dict[str, str]:
+    """Return the parameters after ``self``, with the sources of their types."""
+    function = statement_of(f"def f(self{signature}): ...")
+    assert isinstance(function, ast.FunctionDef)
+    arguments = [*function.args.args[1:], *function.args.kwonlyargs]
+    return {
+        one.arg: ast.unparse(one.annotation) if one.annotation else ""
+        for one in arguments
+    }
+
+
+def called_name(node: ast.AST | None) -> str:
+    """Return the source of what an expression calls: ``nn.Linear``; "" if it is no
+    call.
+    """
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+
+
+def calls_in(tree: ast.AST, name: str) -> list[ast.Call]:
+    """Return the calls of the class ``name`` in a syntax tree."""
+    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return [node for node in nodes if called_name(node) == name]
+
+
+def list_items(call: ast.Call) -> Sequence[ast.expr]:
+    """Return the arguments of a list, or the elements of its only argument."""
+    only = call.args[0] if len(call.args) == 1 else None
+    return only.elts if isinstance(only, ast.List) else call.args
+
+
+def listed_values(call: ast.Call) -> Iterator[ast.expr]:
+    """Yield the expressions that construct the elements of a list of modules.
+
+    The list may be ``[item] if ... else []``.
+    """
+    only = call.args[0] if len(call.args) == 1 else None
+    sides = [only.body, only.orelse] if isinstance(only, ast.IfExp) else []
+    lists = [side.elts for side in sides if isinstance(side, ast.List)]
+    is_optional = bool(sides) and len(lists) == len(sides)
+    for item in chain(*lists) if is_optional else list_items(call):
+        yield repetition(item)[0]
+
+
+def repetition(item: ast.expr) -> tuple[ast.expr, ast.comprehension | None]:
+    """Return the element of an item ``*(element for _ in range(3))``, and its loop."""
+    value = item.value if isinstance(item, ast.Starred) else item
+    if isinstance(value, ast.GeneratorExp | ast.ListComp):
+        return value.elt, value.generators[0]
+    return value, None
+
+
+def range_call(loop: ast.comprehension) -> ast.Call | None:
+    """Return the call ``range(3)`` that a comprehension iterates over, else None."""
+    call = loop.iter
+    return call if isinstance(call, ast.Call) and len(call.args) == 1 else None
