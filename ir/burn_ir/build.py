@@ -21,7 +21,7 @@ from burn_ir.names import UniqueNames
 from burn_ir.nodes import make_op, upgraded
 from burn_ir.op import operators
 from burn_ir.order import sort_nodes
-from burn_ir.quirks import as_meant
+from burn_ir.quirks import with_exporter_corrections
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.signature import arity
 from burn_ir.states import changed_states
@@ -38,7 +38,7 @@ def build(model: RawModel) -> Graph:
     """
     model = unblocked(model)
     check_operators(model)
-    model = as_meant(model)
+    model = with_exporter_corrections(model)
     builder = _Builder(model.opsets)
     with counting_unnamed():
         graph = builder.main(model.graph)

@@ -13,7 +13,7 @@ from burn_ir.raw import RawGraph, RawModel, RawNode
 ONNX_CASES = "backend-test"
 
 
-def as_meant(model: RawModel) -> RawModel:
+def with_exporter_corrections(model: RawModel) -> RawModel:
     """Return ``model`` with the attributes that its exporter intends."""
     if model.producer.startswith(ONNX_CASES):
         return model

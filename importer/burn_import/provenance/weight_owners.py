@@ -136,7 +136,7 @@ def ancestors(graph: Graph, constant: str, *, floats: bool = False) -> Iterator[
         waiting += sorted(new)
 
 
-def homes_of_arrays(graph: Graph) -> set[Path]:
+def array_owner_paths(graph: Graph) -> set[Path]:
     """Return the paths of the modules that own arrays with dotted names.
 
     Arrays that the file lists are included with their own paths, so that a module with

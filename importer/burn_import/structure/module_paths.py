@@ -15,9 +15,9 @@ from burn_import.provenance.stored_layers import StoredLayers, first_dropouts
 from burn_import.provenance.weight_owners import (
     Homes,
     are_same_weights,
+    array_owner_paths,
     called_again,
     has_dotted_parameter,
-    homes_of_arrays,
     is_dotted,
     original,
 )
@@ -49,7 +49,7 @@ def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) ->
         run.node_paths.scopes = run.unscoped.sunk(run.node_paths.scopes)
     graph.constants.layer_weights.update(run.weights_of_other_dtypes())
     graph.constants.layer_weights.update(weights_of_biases(graph))
-    return with_names(run.without_wrapper(), set(map(clean, homes_of_arrays(graph))))
+    return with_names(run.without_wrapper(), set(map(clean, array_owner_paths(graph))))
 
 
 class _Placing:

@@ -32,7 +32,7 @@ from burn_import.structure.quantizers.modules import QUANTIZER, with_quantizers
 from burn_import.structure.quantizers.scopes import move_quantizers
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes, signature
-from burn_import.structure.state_owners import hold_states, reach_inside
+from burn_import.structure.state_owners import hold_states, share_inner_tensors
 from burn_import.structure.unscoped_nodes import with_affine_scopes
 from burn_import.structure.unused_weights import hold_unread
 from burn_import.tracing.identifiers import Namespace, camel, singular
@@ -51,7 +51,7 @@ def recover(graph: Graph, class_name: str) -> Tree:
     graph = with_layer_scopes(with_input_extents(graph))
     root = whole_part(graph, (), class_name)
     hold_states(root)
-    reach_inside(root)
+    share_inner_tensors(root)
     hold_unread(root)
     return share_classes(root)
 

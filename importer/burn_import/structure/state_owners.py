@@ -49,7 +49,7 @@ def hold_states(root: ModuleNode) -> None:
         _assign_attribute(part, state.constant)
 
 
-def reach_inside(part: ModuleNode) -> None:
+def share_inner_tensors(part: ModuleNode) -> None:
     """Let modules read tensors whose keys are in their submodules.
 
     The tensors are attributes there, as in the author's model, or weights of a
@@ -60,7 +60,7 @@ def reach_inside(part: ModuleNode) -> None:
         if constant not in part.reached and home_of(part.graph, constant) is not None:
             _assign_attribute(part, constant)
     for call in _calls(part):
-        reach_inside(call.part)
+        share_inner_tensors(call.part)
 
 
 def keep_read_layers(part: ModuleNode) -> None:

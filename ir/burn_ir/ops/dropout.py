@@ -169,7 +169,7 @@ def for_inference(draft: Draft) -> Draft:
 
 
 @Dropout.upgrade(1, 6)
-def told_to_test(draft: Draft) -> Draft:
+def active_unless_testing(draft: Draft) -> Draft:
     """Upgrade: before 7, the operator was active unless ``is_test`` was set."""
     if draft.attrs.get("is_test", 0):
         return _numeric_mask(draft.with_attrs("is_test", "ratio"))

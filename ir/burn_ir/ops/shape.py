@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import prod
 from typing import Literal
 
@@ -16,7 +17,6 @@ from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.support import (
     dims_of,
-    first_inputs,
     ints_of,
     known_dims,
     known_ints,
@@ -322,7 +322,8 @@ def tiles_along_one_axis(draft: Draft) -> Draft:
     repeats = np.ones(draft.rank(0), np.int64)
     repeats[axis[0]] = tiles[0]
     draft = draft.with_input(1, draft.constant("repeats", repeats))
-    return first_inputs(draft, 2)
+    node = replace(draft.node, inputs=draft.node.inputs[:2])
+    return replace(draft, node=node, types=draft.types[:2])
 
 
 @operator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import takewhile
 from math import prod
 from typing import Any
@@ -14,7 +13,6 @@ from burn_ir.dim import Dim, Poly, exact_div, same, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.static import Value, static_dims, static_ints
 from burn_ir.types import Type, is_unnamed
-from burn_ir.upgrade import Draft
 
 #: The dtype for each ``TensorProto.DataType``, as in the attribute of ``EyeLike``.
 ELEMENT_TYPES: dict[int, DType] = {
@@ -360,9 +358,3 @@ def _quotient(total: Dim, rest: Dim, data: Type, shape: Sequence[Dim]) -> Dim:
 def shown(dims: Sequence[object]) -> str:
     """Return dimensions as text for an error message: ``[batch, 3]``."""
     return f"[{', '.join(map(str, dims))}]"
-
-
-def first_inputs(draft: Draft, count: int) -> Draft:
-    """Return ``draft`` without the operands after the first ``count``."""
-    node = replace(draft.node, inputs=draft.node.inputs[:count])
-    return replace(draft, node=node, types=draft.types[:count])

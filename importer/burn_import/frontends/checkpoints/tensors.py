@@ -143,9 +143,9 @@ class Tensor:
             self.storage.start + self.offset * size if 0 not in self.shape else 0,
             strides if 0 not in self.shape else None,
         )
-        return self._as_meant(view)
+        return self._with_flags(view)
 
-    def _as_meant(self, view: Array) -> Array:
+    def _with_flags(self, view: Array) -> Array:
         if self.element.name == "bool":
             if view.max(initial=0) > 1:
                 raise InvalidModel(

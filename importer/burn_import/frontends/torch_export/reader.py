@@ -12,7 +12,7 @@ from burn_import.frontends.onnx.files import map_file
 from burn_import.frontends.torch_export.json_checks import PROGRAM, check
 from burn_import.frontends.torch_export.schema import MAJOR
 from burn_import.frontends.torch_export.signature import Program
-from burn_import.frontends.torch_export.symbol_names import told_ranges
+from burn_import.frontends.torch_export.symbol_names import export_range_note
 from burn_import.frontends.torch_export.weights import StoredTensors, json_in
 from burn_ir import ModelError, RawModel, UnreadableFile, UnsupportedModel
 
@@ -61,7 +61,7 @@ def _read(data: memoryview, limits: Limits, restores_dropout: bool) -> RawModel:
     stored = StoredTensors(archive, folder)
     program = Program(content, stored, restores_dropout=restores_dropout)
     graph = program.graph()
-    notes = told_ranges(program.symbols, content.get("range_constraints"))
+    notes = export_range_note(program.symbols, content.get("range_constraints"))
     return RawModel(graph, _opsets(), _producer(content), (*notes, *program.notes))
 
 

@@ -28,7 +28,7 @@ def named_symbols(symbols: Symbols, inputs: Mapping[str, Sequence[Any]]) -> None
                         symbols.call(raw, name if whole else f"{name}_unit")
 
 
-def told_ranges(symbols: Symbols, ranges: Any) -> tuple[str, ...]:
+def export_range_note(symbols: Symbols, ranges: Any) -> tuple[str, ...]:
     """Return a sentence about the ranges that the program was exported for, if any.
 
     ``ranges`` are the file's, by symbol; entries without two numbers are ignored.

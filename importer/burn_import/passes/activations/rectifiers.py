@@ -45,13 +45,13 @@ def _positive(other: Pattern) -> Pattern:
     return either(Call("Where", above, X, other), Call("Where", below, other, X))
 
 
-def _build_clip(low: str | None, high: str | None) -> Build:
-    """Build ``Clip`` between the constants of two labels; no lower label means 0."""
+def _build_clip(low: str | None) -> Build:
+    """Build ``Clip`` up to ``high`` from the constant of a label; no label means 0."""
 
     def build(match: Match, search: Search) -> Replacement:
         x = search.graph.type(match.values["x"])
         ends = [
-            _constant_scalar(match, label, search) for label in (low, high) if label
+            _constant_scalar(match, label, search) for label in (low, "high") if label
         ]
         if x is None or x.shape is None or any(end is None for end in ends):
             return None
@@ -92,17 +92,17 @@ clip = FormulaPass(
     "clip",
     "Recovers ``Clip`` from consecutive ``Min``, ``Max`` and ``Relu``.",
     (
-        (_min_or_max("Min", Call("Relu", X), HIGH), _build_clip(None, "high")),
+        (_min_or_max("Min", Call("Relu", X), HIGH), _build_clip(None)),
         (
             _min_or_max("Min", _min_or_max("Max", X, LOW), HIGH),
-            _build_clip("low", "high"),
+            _build_clip("low"),
         ),
         (
             _min_or_max("Max", _min_or_max("Min", X, HIGH), LOW),
-            _build_clip("low", "high"),
+            _build_clip("low"),
         ),
-        (Call("Clip", Call("Relu", X), Number(0), HIGH), _build_clip(None, "high")),
-        (Call("Clip", _RAISED, None, HIGH), _build_clip("low", "high")),
+        (Call("Clip", Call("Relu", X), Number(0), HIGH), _build_clip(None)),
+        (Call("Clip", _RAISED, None, HIGH), _build_clip("low")),
     ),
     *("Min", "Max", "Clip"),
 )

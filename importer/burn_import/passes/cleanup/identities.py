@@ -131,15 +131,15 @@ def _expand(node: Node, graph: Graph) -> str | None:
 
 
 def _tile(node: Node, graph: Graph) -> str | None:
-    return _first_if_all(node, graph, 1, 1)
+    return _first_if_all(node, graph, 1)
 
 
 def _pad(node: Node, graph: Graph) -> str | None:
-    return _first_if_all(node, graph, 1, 0)
+    return _first_if_all(node, graph, 0)
 
 
-def _first_if_all(node: Node, graph: Graph, position: int, value: int) -> str | None:
-    counts = known_dims(graph.type(node.inputs[position]))
+def _first_if_all(node: Node, graph: Graph, value: int) -> str | None:
+    counts = known_dims(graph.type(node.inputs[1]))
     keeps = counts is not None and all(n == value for n in counts)
     return node.inputs[0] if keeps else None
 

@@ -91,16 +91,16 @@ def head_size(w: RecipeWriter, config: Config, usual: int = 0) -> int:
 
 
 def windows(
-    w: RecipeWriter, config: Config, usual: int, near: Callable[[int], bool]
+    w: RecipeWriter, config: Config, usual: int, is_windowed: Callable[[int], bool]
 ) -> list[int]:
     """Return the attention window of each layer, 0 for full attention.
 
-    ``near`` decides which layers have a window if ``layer_types`` is missing.
+    ``is_windowed`` decides which layers have a window if ``layer_types`` is missing.
     """
     count = w.count("layers")
     kinds = config.value("layer_types")
     if kinds is None:
-        chosen = [near(number) for number in range(count)]
+        chosen = [is_windowed(number) for number in range(count)]
     elif isinstance(kinds, list) and len(kinds) == count:
         if not {*map(str, kinds)} <= {"sliding_attention", "full_attention"}:
             raise NotClaimed(f"config 'layer_types': got {shown(kinds)}")

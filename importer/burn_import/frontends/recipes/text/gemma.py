@@ -99,7 +99,7 @@ def model(
     size = head_size(w, config, HEAD)
     check(w, config, size)
     norm = partial(gemma_norm, w, family, config.get("rms_norm_eps", 1e-6))
-    seen = windows(w, config, WINDOW, partial(near, config, family))
+    seen = windows(w, config, WINDOW, partial(is_windowed, config, family))
     places = w.positions(input_ids)
     mask = masks(w, attention_mask, places, seen)
     x = w.embedding("embed_tokens", input_ids)
@@ -119,7 +119,7 @@ def model(
     return norm("norm", x)
 
 
-def near(config: Config, family: str, number: int) -> bool:
+def is_windowed(config: Config, family: str, number: int) -> bool:
     """Return whether a layer attends to a sliding window only."""
     if family == "Gemma3":
         return (number + 1) % config.positive("sliding_window_pattern", 6) != 0

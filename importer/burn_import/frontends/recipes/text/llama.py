@@ -62,7 +62,7 @@ def model(
     size = head_size(w, config)
     check(w, config, size)
     norm = partial(w.rms_norm, eps=config.get("rms_norm_eps", EPS))
-    seen = windows(w, config, 4096, partial(near, config))
+    seen = windows(w, config, 4096, partial(is_windowed, config))
     places = w.positions(input_ids)
     mask = masks(w, attention_mask, places, seen)
     x = w.embedding("embed_tokens", input_ids)
@@ -83,7 +83,7 @@ def model(
     return norm("norm", x)
 
 
-def near(config: Config, number: int) -> bool:
+def is_windowed(config: Config, number: int) -> bool:
     """Return whether a layer attends to a sliding window only."""
     if config.kind in ("qwen2", "qwen3"):
         is_windowed = config.get("use_sliding_window", False)

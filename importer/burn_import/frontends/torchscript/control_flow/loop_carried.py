@@ -146,15 +146,15 @@ class Carried:
     def hints(self) -> list[str]:
         """Return a name for each carried value."""
         names = [name for name, parts in self.parts.items() for _ in parts or ()]
-        names += [self._name_of(cell.holders, "state") for cell in self.cells]
+        names += [self._name_of(cell.holders) for cell in self.cells]
         for item in self.replaced:
-            name = self._name_of([item.container], "state")
+            name = self._name_of([item.container])
             names += [name for _ in plain_parts(item.first) or ()]
         return names + ["last" for x in self.growths if x.carries_last]
 
-    def _name_of(self, objs: Sequence[PyValue], other: str) -> str:
+    def _name_of(self, objs: Sequence[PyValue]) -> str:
         names = (name for name, x in self.before.items() if any(x is y for y in objs))
-        return next((x.rstrip("0123456789") for x in names if x[0] != "_"), other)
+        return next((x.rstrip("0123456789") for x in names if x[0] != "_"), "state")
 
     def named(self, names: Mapping[str, PyValue]) -> list[PyValue]:
         """Return the tensors and numbers of carried names.

@@ -64,14 +64,10 @@ def shift_axes(*names: str, more: int = 0) -> Change:
     return change
 
 
-def default_axes(name: str) -> Change:
-    """Return a change of reduced axes: none become all but that of the pairs."""
-
-    def change(named_args: Arguments, x: Value) -> Arguments:
-        check_axes(x.rank)
-        return {**named_args, name: axes_of(x, named_args[name])}
-
-    return change
+def default_axes(named_args: Arguments, x: Value) -> Arguments:
+    """Return arguments with all axes but that of the pairs for no reduced axes."""
+    check_axes(x.rank)
+    return {**named_args, "dim": axes_of(x, named_args["dim"])}
 
 
 def check_axes(rank: int) -> None:
@@ -170,10 +166,8 @@ register_for_pairs(
 register_for_pairs(shift_axes("start_dim", "end_dim"), "flatten.using_ints")
 register_for_pairs(shift_axes("source", "destination"), "movedim.int movedim.intlist")
 register_for_pairs(shift_axes("dims"), "flip.default")
-register_for_pairs(default_axes("dim"), "fft_fftshift.default fft_ifftshift.default")
-register_for_pairs(
-    default_axes("dim"), "sum.default sum.dim_IntList mean.default mean.dim"
-)
+register_for_pairs(default_axes, "fft_fftshift.default fft_ifftshift.default")
+register_for_pairs(default_axes, "sum.default sum.dim_IntList mean.default mean.dim")
 register_for_pairs(
     append_extent(2, "size", "shape"),
     "view.default reshape.default _unsafe_view.default view_copy.default "

@@ -99,10 +99,10 @@ def count_nonzero(g: Builder, self: Value, dim: Axes = None) -> Value:
     return reduce(g, "ReduceSum", g.cast(is_nonzero(g, self), INT64), dim)
 
 
-def replace_nan(g: Builder, x: Value, number: float = 0) -> Value:
-    """Return ``x`` with NaN replaced by a number."""
+def replace_nan(g: Builder, x: Value) -> Value:
+    """Return ``x`` with NaN replaced by 0."""
     of = g.at(x.dtype)
-    numbers = of.op("Where", of.op("IsNaN", x), of.cast(number), x)
+    numbers = of.op("Where", of.op("IsNaN", x), of.cast(0), x)
     return Value(numbers.name, x.dtype, x.dims)
 
 
