@@ -206,6 +206,7 @@ class Shrink(Unary, Op, onnx="Shrink", versions=(9,)):
         return ops.shrink(x.cast(dtypes.float64), **options).cast(x.dtype)
 
 
+@operator
 class AlongAxis:
     """Operators along one axis, or along several as if flattened.
 
@@ -213,7 +214,7 @@ class AlongAxis:
     last.
     """
 
-    axis: int | tuple[int, ...]
+    axis: int | tuple[int, ...] = -1
 
     def infer(self, x: Type) -> Type:
         if x.shape is not None:
@@ -223,7 +224,6 @@ class AlongAxis:
 
 @operator
 class Softmax(AlongAxis, Op, onnx="Softmax", versions=(1, 11, 13)):
-    axis: int | tuple[int, ...] = -1
 
     def lower(self, x: Value) -> Value:
         return ops.softmax(x, **non_default(axis=(self.axis, -1)))
@@ -231,7 +231,6 @@ class Softmax(AlongAxis, Op, onnx="Softmax", versions=(1, 11, 13)):
 
 @operator
 class LogSoftmax(AlongAxis, Op, onnx="LogSoftmax", versions=(1, 11, 13)):
-    axis: int | tuple[int, ...] = -1
 
     def lower(self, x: Value) -> Value:
         return ops.log_softmax(x, **non_default(axis=(self.axis, -1)))
@@ -239,7 +238,6 @@ class LogSoftmax(AlongAxis, Op, onnx="LogSoftmax", versions=(1, 11, 13)):
 
 @operator
 class Hardmax(AlongAxis, Op, onnx="Hardmax", versions=(1, 11, 13)):
-    axis: int | tuple[int, ...] = -1
 
     def lower(self, x: Value) -> Value:
         if isinstance(self.axis, int):

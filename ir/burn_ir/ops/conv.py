@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from burn import ops
@@ -14,15 +15,21 @@ from burn_ir.ops.support import are_unequal_numbers, shape_of
 from burn_ir.ops.window import Geometry, Ints, Pads, geometry, split, written
 
 
+@operator
 class Convolving:
-    """Convolution operators; subclasses declare the attributes."""
+    """Convolution operators, which have these attributes."""
 
-    auto_pad: str
-    dilations: Ints | None
-    group: int
-    kernel_shape: Ints | None
-    pads: Ints | None
-    strides: Ints | None
+    auto_pad: str = "NOTSET"
+    dilations: Ints | None = None
+    group: int = 1
+    kernel_shape: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
+
+    def conv(self) -> Conv:
+        """Return the floating convolution with these attributes."""
+        names = [one.name for one in fields(Convolving)]
+        return Conv(**{name: getattr(self, name) for name in names})
 
     def geometry(self, weight: tuple[Dim, ...]) -> Geometry:
         """Return the window geometry of a weight of this shape."""
@@ -88,12 +95,6 @@ class Convolving:
 
 @operator
 class Conv(Convolving, Op, onnx="Conv", versions=(1, 11, 22)):
-    auto_pad: str = "NOTSET"
-    dilations: Ints | None = None
-    group: int = 1
-    kernel_shape: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
 
     def infer(self, x: Type, weight: Type, bias: Type | None = None) -> Type:
         self.check(x, weight, bias)
@@ -176,14 +177,8 @@ def _layer(
 
 @operator
 class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
-    auto_pad: str = "NOTSET"
-    dilations: Ints | None = None
-    group: int = 1
-    kernel_shape: Ints | None = None
     output_padding: Ints | None = None
     output_shape: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
 
     def infer(self, x: Type, weight: Type, bias: Type | None = None) -> Type:
         self.check(x, weight, bias)

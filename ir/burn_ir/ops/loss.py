@@ -13,11 +13,12 @@ from burn_ir.ops.norm import check_vectors
 from burn_ir.ops.shape import equal_dims
 
 
+@operator
 class Loss:
     """Losses of scores [N, C, ...] and the indices [N, ...] of classes."""
 
-    ignore_index: int | None
-    reduction: str
+    ignore_index: int | None = None
+    reduction: Literal["none", "sum", "mean"] = "mean"
 
     @property
     def options(self) -> dict[str, Any]:
@@ -60,8 +61,6 @@ class Loss:
 class NegativeLogLikelihoodLoss(
     Loss, Op, onnx="NegativeLogLikelihoodLoss", versions=(12, 13, 22)
 ):
-    ignore_index: int | None = None
-    reduction: Literal["none", "sum", "mean"] = "mean"
 
     def infer(self, x: Type, target: Type, weight: Type | None = None) -> Type:
         return self.infer_loss(x, target, weight)
@@ -75,8 +74,6 @@ class NegativeLogLikelihoodLoss(
 class SoftmaxCrossEntropyLoss(
     Loss, Op, onnx="SoftmaxCrossEntropyLoss", versions=(12, 13)
 ):
-    ignore_index: int | None = None
-    reduction: Literal["none", "sum", "mean"] = "mean"
     results: int = 1
 
     def infer(

@@ -51,11 +51,12 @@ def count_attribute(draft: Draft) -> Draft:
     )
 
 
+@operator
 class Running:
     """Cumulative sums and products along an axis."""
 
-    exclusive: int
-    reverse: int
+    exclusive: Literal[0, 1] = 0
+    reverse: Literal[0, 1] = 0
     primitive: ClassVar[Any]
 
     def infer(self, x: Type, axis: Type) -> Type:
@@ -77,16 +78,10 @@ class Running:
 class CumSum(Running, Op, onnx="CumSum", versions=(11, 14)):
     primitive = ops.cumsum
 
-    exclusive: Literal[0, 1] = 0
-    reverse: Literal[0, 1] = 0
-
 
 @operator
 class CumProd(Running, Op, onnx="CumProd", versions=(26,)):
     primitive = ops.cumprod
-
-    exclusive: Literal[0, 1] = 0
-    reverse: Literal[0, 1] = 0
 
 
 @operator

@@ -17,15 +17,16 @@ from burn_ir.ops.window import Geometry, Ints, geometry
 from burn_ir.upgrade import Draft
 
 
+@operator
 class Pooling:
-    """Window pooling operators; subclasses declare the attributes."""
+    """Window pooling operators, which have these attributes."""
 
     kernel_shape: Ints
-    strides: Ints | None
-    dilations: Ints | None
-    pads: Ints | None
-    auto_pad: str
-    ceil_mode: int
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    dilations: Ints | None = None
+    pads: Ints | None = None
+    strides: Ints | None = None
 
     @property
     def geometry(self) -> Geometry:
@@ -76,13 +77,7 @@ class Pooling:
 
 @operator
 class MaxPool(Pooling, Op, onnx="MaxPool", versions=(1, 8, 10, 11, 12, 22)):
-    kernel_shape: Ints
-    auto_pad: str = "NOTSET"
-    ceil_mode: int = 0
-    dilations: Ints | None = None
-    pads: Ints | None = None
     storage_order: int = 0
-    strides: Ints | None = None
     results: int = 1
 
     def infer(self, x: Type) -> Type | tuple[Type, ...]:
@@ -118,13 +113,7 @@ def _column_major(index: Value, space: tuple[Dim, ...]) -> Value:
 
 @operator
 class AveragePool(Pooling, Op, onnx="AveragePool", versions=(1, 7, 10, 11, 19, 22)):
-    kernel_shape: Ints
-    auto_pad: str = "NOTSET"
-    ceil_mode: int = 0
     count_include_pad: int = 0
-    dilations: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
 
     def infer(self, x: Type) -> Type:
         return self.pooled(expect_float(x))
@@ -146,13 +135,7 @@ class AveragePool(Pooling, Op, onnx="AveragePool", versions=(1, 7, 10, 11, 19, 2
 
 @operator
 class LpPool(Pooling, Op, onnx="LpPool", versions=(1, 2, 11, 18, 22)):
-    kernel_shape: Ints
-    auto_pad: str = "NOTSET"
-    ceil_mode: int = 0
-    dilations: Ints | None = None
     p: float = 2  # before version 2 not only integers
-    pads: Ints | None = None
-    strides: Ints | None = None
 
     def infer(self, x: Type) -> Type:
         return self.pooled(expect_float(x))

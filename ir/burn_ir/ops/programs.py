@@ -126,13 +126,14 @@ class FloorDiv(Arithmetic, Op, onnx="FloorDiv", versions=(1,), domain="burn"):
         return x // y
 
 
+@operator
 class AdaptivePooling:
     """Windows that cover each spatial axis evenly.
 
     Their numbers are ``output_size``, or the operand ``sizes`` if they are computed.
     """
 
-    output_size: tuple[int, ...]
+    output_size: tuple[int, ...] = ()
 
     def pooled(self, x: Type, sizes: Type | None) -> Type:
         """Return the type of the result."""
@@ -158,8 +159,6 @@ class AdaptiveAvgPool(
 ):
     """The means of windows that cover each spatial axis evenly."""
 
-    output_size: tuple[int, ...] = ()
-
     def infer(self, x: Type, sizes: Type | None = None) -> Type:
         return self.pooled(x, sizes)
 
@@ -173,7 +172,6 @@ class AdaptiveMaxPool(
 ):
     """The maxima of windows that cover each spatial axis evenly, and their indices."""
 
-    output_size: tuple[int, ...] = ()
     results: int = 1
 
     def infer(self, x: Type, sizes: Type | None = None) -> Type | tuple[Type, ...]:
@@ -187,11 +185,12 @@ class AdaptiveMaxPool(
         return ops.adaptive_max_pool_with_indices(x, output_size=size)
 
 
+@operator
 class Reducing:
     """Reductions whose axes are an attribute; by default all axes."""
 
-    axes: tuple[int, ...] | None
-    keepdims: bool
+    axes: tuple[int, ...] | None = None
+    keepdims: bool = False
 
     def infer(self, x: Type) -> Type:
         if x.shape is None:
@@ -211,8 +210,6 @@ class Reducing:
 class Var(Reducing, Op, onnx="Var", versions=(1,), domain="burn"):
     """The sum of squared deviations divided by (count - ``correction``)."""
 
-    axes: tuple[int, ...] | None = None
-    keepdims: bool = False
     correction: float = 1
 
     def lower(self, x: Value) -> Value:
@@ -225,8 +222,6 @@ class Var(Reducing, Op, onnx="Var", versions=(1,), domain="burn"):
 class Std(Reducing, Op, onnx="Std", versions=(1,), domain="burn"):
     """The square root of ``Var``, with gradient 0 where it is 0."""
 
-    axes: tuple[int, ...] | None = None
-    keepdims: bool = False
     correction: float = 1
 
     def lower(self, x: Value) -> Value:
@@ -239,9 +234,6 @@ class Std(Reducing, Op, onnx="Std", versions=(1,), domain="burn"):
 class AnyOf(Reducing, Op, onnx="Any", versions=(1,), domain="burn"):
     """Whether any of the bools is true."""
 
-    axes: tuple[int, ...] | None = None
-    keepdims: bool = False
-
     def lower(self, x: Value) -> Value:
         axis, options = self.over()
         return ops.any(x, *axis, **options)
@@ -250,9 +242,6 @@ class AnyOf(Reducing, Op, onnx="Any", versions=(1,), domain="burn"):
 @operator
 class All(Reducing, Op, onnx="All", versions=(1,), domain="burn"):
     """Whether all of the bools are true."""
-
-    axes: tuple[int, ...] | None = None
-    keepdims: bool = False
 
     def lower(self, x: Value) -> Value:
         axis, options = self.over()

@@ -9,7 +9,7 @@ from burn import dtypes, ops
 from burn.dtypes import DType
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.conv import Conv, Convolving, extents_like
+from burn_ir.ops.conv import Convolving, extents_like
 from burn_ir.ops.matmul import MatMul
 from burn_ir.ops.options import non_default
 from burn_ir.ops.support import (
@@ -18,7 +18,6 @@ from burn_ir.ops.support import (
     present_operands,
     shape_of,
 )
-from burn_ir.ops.window import Ints
 from burn_ir.static import static
 
 #: Dtypes that can be quantized, and dtypes of scales.
@@ -319,26 +318,9 @@ class Integers(Convolving):
         kernel = self.extents(weight)
         return self.conv().options(extents_like(x, kernel), kernel)
 
-    def conv(self) -> Conv:
-        """Return the floating convolution with these attributes."""
-        return Conv(
-            auto_pad=self.auto_pad,
-            dilations=self.dilations,
-            group=self.group,
-            kernel_shape=self.kernel_shape,
-            pads=self.pads,
-            strides=self.strides,
-        )
-
 
 @operator
 class ConvInteger(Integers, Op, onnx="ConvInteger", versions=(10,)):
-    auto_pad: str = "NOTSET"
-    dilations: Ints | None = None
-    group: int = 1
-    kernel_shape: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
 
     def infer(self, x: Type, weight: Type, *zero_points: Type | None) -> Type:
         for operand, zero_point in zip((x, weight), zero_points, strict=False):
@@ -355,12 +337,6 @@ class ConvInteger(Integers, Op, onnx="ConvInteger", versions=(10,)):
 
 @operator
 class QLinearConv(Integers, Op, onnx="QLinearConv", versions=(10,)):
-    auto_pad: str = "NOTSET"
-    dilations: Ints | None = None
-    group: int = 1
-    kernel_shape: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
 
     def infer(
         self,

@@ -54,12 +54,13 @@ def options_of(dtype: DType | None, usual: DType, seed: float | None) -> Any:
     return options if seed is None else {**options, "seed": key_of(seed)}
 
 
+@operator
 class Filling:
     """Operators that fill a shape given by an attribute."""
 
-    dtype: int
-    seed: float | None
     shape: tuple[int, ...]
+    dtype: int = 1
+    seed: float | None = None
 
     @property
     def kind(self) -> DType:
@@ -77,11 +78,12 @@ class Filling:
         return Layer(name, (tuple(self.shape),), options, {}, ())
 
 
+@operator
 class Following:
     """Operators that fill the shape of their operand."""
 
-    dtype: int | None
-    seed: float | None
+    dtype: int | None = None
+    seed: float | None = None
 
     def infer(self, x: Type) -> Type:
         return Type(drawn_type(self.dtype, x.dtype, dtypes.FLOATS), x.shape)
@@ -97,11 +99,8 @@ class Following:
 class RandomNormal(Filling, Op, onnx="RandomNormal", versions=(1, 22)):
     deterministic = False
 
-    shape: tuple[int, ...]
-    dtype: int = 1
     mean: float = 0.0
     scale: float = 1.0
-    seed: float | None = None
 
     def lower(self) -> Value:
         numbers = (self.shape, self.mean, self.scale)
@@ -116,10 +115,8 @@ class RandomNormal(Filling, Op, onnx="RandomNormal", versions=(1, 22)):
 class RandomNormalLike(Following, Op, onnx="RandomNormalLike", versions=(1, 22)):
     deterministic = False
 
-    dtype: int | None = None
     mean: float = 0.0
     scale: float = 1.0
-    seed: float | None = None
 
     def lower(self, x: Value) -> Value:
         dtype = drawn_type(self.dtype, x.dtype, dtypes.FLOATS)
@@ -135,11 +132,8 @@ class RandomNormalLike(Following, Op, onnx="RandomNormalLike", versions=(1, 22))
 class RandomUniform(Filling, Op, onnx="RandomUniform", versions=(1, 22)):
     deterministic = False
 
-    shape: tuple[int, ...]
-    dtype: int = 1
     high: float = 1.0
     low: float = 0.0
-    seed: float | None = None
 
     def lower(self) -> Value:
         numbers = (self.shape, self.low, self.high)
@@ -154,10 +148,8 @@ class RandomUniform(Filling, Op, onnx="RandomUniform", versions=(1, 22)):
 class RandomUniformLike(Following, Op, onnx="RandomUniformLike", versions=(1, 22)):
     deterministic = False
 
-    dtype: int | None = None
     high: float = 1.0
     low: float = 0.0
-    seed: float | None = None
 
     def lower(self, x: Value) -> Value:
         dtype = drawn_type(self.dtype, x.dtype, dtypes.FLOATS)

@@ -15,6 +15,7 @@ from burn_ir.ops.options import shortest
 NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 
 
+@operator
 class Stacked:
     """Stacked recurrent layers.
 
@@ -27,10 +28,10 @@ class Stacked:
     states: ClassVar[int]
     gates: ClassVar[tuple[int, ...]]
 
-    num_layers: int
-    batch_first: bool
-    bidirectional: bool
-    dropout: float
+    num_layers: int = 1
+    batch_first: bool = False
+    bidirectional: bool = False
+    dropout: float = 0.0
 
     @property
     def directions(self) -> int:
@@ -160,11 +161,6 @@ class LSTM(Stacked, Op, onnx="LSTM", versions=(1,), domain="burn"):
     states = 2
     gates = (0, 3, 1, 2)
 
-    num_layers: int = 1
-    batch_first: bool = False
-    bidirectional: bool = False
-    dropout: float = 0.0
-
     def run(self, x: Value, *operands: Value) -> tuple[Value, ...]:
         result: tuple[Value, ...] = ops.lstm(x, *_given(operands), **self.direction())
         return result
@@ -176,11 +172,6 @@ class GRU(Stacked, Op, onnx="GRU", versions=(1,), domain="burn"):
 
     states = 1
     gates = (1, 0, 2)
-
-    num_layers: int = 1
-    batch_first: bool = False
-    bidirectional: bool = False
-    dropout: float = 0.0
 
     def run(self, x: Value, *operands: Value) -> tuple[Value, ...]:
         options = {**self.direction(), "linear_before_reset": True}
@@ -195,11 +186,7 @@ class RNN(Stacked, Op, onnx="RNN", versions=(1,), domain="burn"):
     states = 1
     gates = (0,)
 
-    num_layers: int = 1
     nonlinearity: Literal["tanh", "relu"] = "tanh"
-    batch_first: bool = False
-    bidirectional: bool = False
-    dropout: float = 0.0
 
     def run(self, x: Value, *operands: Value) -> tuple[Value, ...]:
         options = self.direction()

@@ -50,11 +50,12 @@ def numeric_type(number: int) -> DType:
     return dtype
 
 
+@operator
 class Window:
     """Window functions whose size is an operand."""
 
-    output_datatype: int
-    periodic: int
+    output_datatype: int = 1
+    periodic: Literal[0, 1] = 1
     primitive: ClassVar[Any]
 
     def infer(self, size: Type) -> Type:
@@ -73,24 +74,15 @@ class Window:
 class HannWindow(Window, Op, onnx="HannWindow", versions=(17,)):
     primitive = ops.hann_window
 
-    output_datatype: int = 1
-    periodic: Literal[0, 1] = 1
-
 
 @operator
 class HammingWindow(Window, Op, onnx="HammingWindow", versions=(17,)):
     primitive = ops.hamming_window
 
-    output_datatype: int = 1
-    periodic: Literal[0, 1] = 1
-
 
 @operator
 class BlackmanWindow(Window, Op, onnx="BlackmanWindow", versions=(17,)):
     primitive = ops.blackman_window
-
-    output_datatype: int = 1
-    periodic: Literal[0, 1] = 1
 
 
 @operator

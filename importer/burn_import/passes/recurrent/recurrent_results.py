@@ -292,8 +292,8 @@ def _operator(head: Single, layers: int, batch_first: bool, dropout: float) -> O
     if head.kind == "GRU":
         return GRU(layers, batch_first, both, dropout)
     if head.nonlinearity == "relu":
-        return RNN(layers, "relu", batch_first, both, dropout)
-    return RNN(layers, "tanh", batch_first, both, dropout)
+        return RNN(layers, batch_first, both, dropout, nonlinearity="relu")
+    return RNN(layers, batch_first, both, dropout)
 
 
 def _node(onnx: str, *inputs: str, output: str, **attrs: object) -> Node:

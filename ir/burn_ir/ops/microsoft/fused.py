@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from burn import ops
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.conv import Conv
+from burn_ir.ops.conv import Convolving
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.matmul import Gemm, MatMul
 from burn_ir.ops.microsoft.activation import DOMAIN, with_bias
 from burn_ir.ops.options import shortest
 from burn_ir.ops.support import shape_of
-from burn_ir.ops.window import Ints
 
 #: The operation of each activation, and the names of its parameters in order.
 ACTIVATIONS: dict[str, tuple[Callable[..., Value], tuple[str, ...]]] = {
@@ -148,15 +147,9 @@ class FusedGemm(Op, onnx="FusedGemm", domain=DOMAIN, versions=(1,)):
 
 
 @operator
-class FusedConv(Op, onnx="FusedConv", domain=DOMAIN, versions=(1,)):
+class FusedConv(Convolving, Op, onnx="FusedConv", domain=DOMAIN, versions=(1,)):
     activation: str | None = None
     activation_params: tuple[float, ...] = ()
-    auto_pad: str = "NOTSET"
-    dilations: Ints | None = None
-    group: int = 1
-    kernel_shape: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
 
     def __post_init__(self) -> None:
         check_activation(self.activation)
@@ -164,18 +157,11 @@ class FusedConv(Op, onnx="FusedConv", domain=DOMAIN, versions=(1,)):
     def infer(
         self, x: Type, weight: Type, bias: Type | None = None, skip: Type | None = None
     ) -> Type:
-        return with_bias(self._conv().infer(x, weight, bias), skip)
+        return with_bias(self.conv().infer(x, weight, bias), skip)
 
     def lower(
         self, x: Value, weight: Value, bias: Value = None, skip: Value = None
     ) -> Value:
-        out = self._conv().lower(x, weight, bias)
+        out = self.conv().lower(x, weight, bias)
         out = out if skip is None else out + skip
         return activate(out, self.activation, self.activation_params)
-
-    def _conv(self) -> Conv:
-        options: dict[str, Any] = {
-            name: getattr(self, name)
-            for name in ("auto_pad", "dilations", "group", "kernel_shape", "pads")
-        }
-        return Conv(**options, strides=self.strides)

@@ -9,13 +9,12 @@ from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.activation import outgrows
-from burn_ir.ops.conv import extents_like
+from burn_ir.ops.conv import Convolving, extents_like
 from burn_ir.ops.microsoft.attention import FILTER, Attention
 from burn_ir.ops.microsoft.quantize import DOMAIN, expect_octets
 from burn_ir.ops.options import non_default
 from burn_ir.ops.quantize import QLinearConv, expect_dtype, product, shift
 from burn_ir.ops.support import present_operands
-from burn_ir.ops.window import Ints
 from burn_ir.types import broadcast
 
 
@@ -255,14 +254,10 @@ def _onnx_weight_type(x: Type) -> Type:
 
 
 @operator
-class MicrosoftQLinearConv(Op, onnx="QLinearConv", domain=DOMAIN, versions=(1,)):
-    auto_pad: str = "NOTSET"
+class MicrosoftQLinearConv(
+    Convolving, Op, onnx="QLinearConv", domain=DOMAIN, versions=(1,)
+):
     channels_last: int = 0
-    dilations: Ints | None = None
-    group: int = 1
-    kernel_shape: Ints | None = None
-    pads: Ints | None = None
-    strides: Ints | None = None
 
     def infer(self, x: Type, *others: Type) -> Type:
         if not self.channels_last or x.shape is None:

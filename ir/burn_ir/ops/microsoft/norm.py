@@ -56,14 +56,15 @@ class SimplifiedLayerNormalization(
         return RMSNormalization(self.axis, self.epsilon).layer(x, scale)
 
 
+@operator
 class Residual:
     """Operators that add a residual and normalize the sum over the last axis.
 
     Their results are the normalized sum, two statistics for training, and the sum.
     """
 
-    epsilon: float
-    results: int
+    epsilon: float = 1e-12
+    results: int = 1
 
     def types(self, x: Type, *terms: Type | None) -> tuple[Type, ...]:
         """Return the types of the results."""
@@ -95,8 +96,6 @@ class Residual:
 class SkipLayerNormalization(
     Residual, Op, onnx="SkipLayerNormalization", domain=DOMAIN, versions=(1,)
 ):
-    epsilon: float = 1e-12
-    results: int = 1
 
     def infer(
         self,
@@ -124,8 +123,6 @@ class SkipLayerNormalization(
 class SkipSimplifiedLayerNormalization(
     Residual, Op, onnx="SkipSimplifiedLayerNormalization", domain=DOMAIN, versions=(1,)
 ):
-    epsilon: float = 1e-12
-    results: int = 1
 
     def infer(
         self, x: Type, skip: Type, gamma: Type, bias: Type | None = None
