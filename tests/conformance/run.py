@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from burn import Tensor, tensor
+from burn import tensor
 from burn_import.codegen.gate.gate import check_body
 from burn_import.compiler import Source
 from burn_import.frontends.onnx import read
@@ -27,7 +27,9 @@ class Generated:
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """Results for ``inputs``; both are arrays, lists of arrays, or None."""
         result = self.model(*map(given, inputs))
-        return [told(x) for x in (result if isinstance(result, tuple) else (result,))]
+        return [
+            to_arrays(x) for x in (result if isinstance(result, tuple) else (result,))
+        ]
 
 
 def built(proto: onnx.ModelProto, folder: Path) -> Graph:
@@ -59,12 +61,10 @@ def given(value: Any) -> Any:
     return tensor(np.asarray(value))
 
 
-def told(value: Any) -> Any:
-    """A result of a generated module as a data set has it."""
-    if isinstance(value, Tensor):
-        return value.numpy()
+def to_arrays(value: Any) -> Any:
+    """Return a result of a generated module as a data set has it."""
     if isinstance(value, list):
-        return [told(item) for item in value]
+        return [to_arrays(item) for item in value]
     if isinstance(value, dict):
-        return {key: told(item) for key, item in value.items()}
-    return value
+        return {key: to_arrays(item) for key, item in value.items()}
+    return value.numpy() if hasattr(value, "numpy") else value

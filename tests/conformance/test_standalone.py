@@ -16,7 +16,7 @@ from burn_import.standalone import standalone
 from burn_ir import UnsupportedModel
 from tests.conformance.compare import assert_similar
 from tests.conformance.expected_failures import FAILURES
-from tests.conformance.run import built
+from tests.conformance.run import built, to_arrays
 from tests.conformance.suite import Case, cases
 from tests.conformance.test_suite import sample
 from tests.layout import as_printed
@@ -61,7 +61,7 @@ def test_case(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     for data in case.data_sets(proto.graph):
         result = model(*(given(file, value) for value in data.inputs))
         results = result if isinstance(result, tuple) else (result,)
-        assert_similar([told(x) for x in results], data.outputs, case.tolerance)
+        assert_similar([to_arrays(x) for x in results], data.outputs, case.tolerance)
 
 
 def given(file: Any, value: Any) -> Any:
@@ -71,12 +71,3 @@ def given(file: Any, value: Any) -> Any:
     if isinstance(value, dict):
         return {key: given(file, item) for key, item in value.items()}
     return None if value is None else file.tensor(np.asarray(value))
-
-
-def told(value: Any) -> Any:
-    """A result of a standalone module as a data set has it."""
-    if isinstance(value, list):
-        return [told(item) for item in value]
-    if isinstance(value, dict):
-        return {key: told(item) for key, item in value.items()}
-    return value.numpy() if hasattr(value, "numpy") else value

@@ -11,21 +11,14 @@ import burn
 from burn import Tensor, dtypes
 from burn_ir import evaluate, operators
 from tests.laws import compare, models
-from tests.strategies import cases, examples
+from tests.strategies import examples
 from tests.strategies.registry import Key
 
 #: Operators that are not compared, with the reason.
 LEFT_OUT = {
-    **dict.fromkeys(
-        ("CastMap", "DictVectorizer", "ZipMap", "Gradient", "ReorderInput"),
-        "its examples are of another kind",
-    ),
+    **dict.fromkeys(models.OTHER_EXAMPLES, "its examples are of another kind"),
 }
-KEYS = [
-    pytest.param(key, id=f"{key[0]}:{key[1]}" if key[0] else key[1])
-    for key in sorted(cases())
-    if key in operators() and key[1] not in LEFT_OUT
-]
+KEYS = models.keys_without(LEFT_OUT)
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -11,7 +11,7 @@ from burn_ir import operators
 from tests.laws import models
 from tests.laws.devices import results
 from tests.runtime.onednn import needs_onednn
-from tests.strategies import cases, examples
+from tests.strategies import examples
 from tests.strategies.registry import Key
 
 pytestmark = needs_onednn
@@ -23,16 +23,9 @@ LEFT_OUT = {
         + ("RandomUniform", "RandomUniformLike"),
         "draws at random",
     ),
-    **dict.fromkeys(
-        ("CastMap", "DictVectorizer", "ZipMap", "Gradient", "ReorderInput"),
-        "its examples are of another kind",
-    ),
+    **dict.fromkeys(models.OTHER_EXAMPLES, "its examples are of another kind"),
 }
-KEYS = [
-    pytest.param(key, id=f"{key[0]}:{key[1]}" if key[0] else key[1])
-    for key in sorted(cases())
-    if key in operators() and key[1] not in LEFT_OUT
-]
+KEYS = models.keys_without(LEFT_OUT)
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -16,6 +16,7 @@ import burn
 from burn_import.compiler import compile_graph
 from burn_import.options import Options
 from burn_ir import Graph, evaluate, operators
+from tests.importer.operands.many_nodes import as_list
 from tests.laws import compare, models
 from tests.laws.emitted import printed_model
 from tests.strategies import Example, examples
@@ -59,10 +60,6 @@ def ways(graph: Graph, inputs: list[Any]) -> Iterator[tuple[str, list[Any]]]:
     plan = burn.compile(model)
     for call in (1, 2):
         yield f"plan, call {call}\n{source.text}", as_list(plan(*inputs))
-
-
-def as_list(results: Any) -> list[Any]:
-    return list(results) if isinstance(results, tuple) else [results]
 
 
 def arrays(values: list[Any]) -> list[Any]:

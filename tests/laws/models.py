@@ -1,21 +1,36 @@
 """Models of one node: ours and ONNX's."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from onnx import helper, numpy_helper
 
 from burn import Tensor, dtypes
 from burn.backend.cpu import Cpu
-from burn_ir import Graph, RawGraph, RawModel, RawNode, Type, build
+from burn_ir import Graph, RawGraph, RawModel, RawNode, Type, build, operators
 from burn_ir.containers import OptionalType, SequenceType, optional_of, sequence_of
 from burn_ir.dim import Dim, symbol
+from tests.strategies import cases
 from tests.strategies.registry import Array, Example, Key, Maybe, Operand
 
 #: Bodies of operators of other domains are written at this version of ONNX's own.
 OPSET = 21
+
+
+#: Operators whose examples are no arrays, or no operands of one node.
+OTHER_EXAMPLES = ("CastMap", "DictVectorizer", "ZipMap", "Gradient", "ReorderInput")
+
+
+def keys_without(left_out: Collection[str]) -> list[Any]:
+    """Return the operators that have examples, as parameters of a test."""
+    return [
+        pytest.param(key, id=f"{key[0]}:{key[1]}" if key[0] else key[1])
+        for key in sorted(cases())
+        if key in operators() and key[1] not in left_out
+    ]
 
 
 def input_names(example: Example) -> list[str | None]:

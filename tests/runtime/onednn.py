@@ -135,3 +135,19 @@ def assert_trained_alike(make: Callable[[], Any], *shape: int, scale: float) -> 
         assert_close(compiled(x).numpy(), plain(x).numpy(), 1e-4)
     for (_, one), (_, other) in zip(*(net.parameters() for net in nets), strict=True):
         assert_close(other.value.numpy(), one.value.numpy(), 1e-4)
+
+
+def compare_calls(function: Callable[..., Any], *shape: int, **options: Any) -> Any:
+    """Compare four compiled calls with eager ones; return the compiled function.
+
+    The results are compared after the last call, which must not have changed them.
+    """
+    compiled = burn.compile(function, **options)
+    results = []
+    for seed in range(4):
+        x = burn.from_numpy(normal(*shape, seed=seed) * (seed + 1))
+        results.append((compiled(x), function(x)))
+    for actual, expected in results:
+        assert_close(actual.numpy(), expected.numpy())
+    assert not compiled.notes
+    return compiled

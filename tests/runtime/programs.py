@@ -57,3 +57,10 @@ def optimized(compiled: Any, inputs: Inputs | None = None) -> Segment:
     plan = executable.plan
     plan_inputs = plan.inputs if inputs is None else inputs
     return run_passes(plan.root, plan_inputs, cpu_passes(plan))
+
+
+def kernels(compiled: Any) -> list[str]:
+    """Return the kernels of all calls of the only plan, "" for NumPy's functions."""
+    node = program_of(compiled)._node
+    assert node is not None
+    return [entry.kernel for entry in node.sequence._calls]

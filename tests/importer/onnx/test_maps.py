@@ -10,12 +10,13 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from burn import Tensor, tensor
+from burn import tensor
 from burn_import.codegen.gate.gate import check_body
 from burn_import.compiler import compile_graph
 from burn_import.frontends.onnx import read
 from burn_import.options import Options
 from burn_ir import build
+from tests.conformance.run import to_arrays
 
 ML = "ai.onnx.ml"
 
@@ -35,17 +36,7 @@ def by_us(model: onnx.ModelProto, given: Any, folder: Path) -> Any:
     module = ModuleType("printed")
     module.__file__ = "<printed>"
     exec(compile(source.text, "<printed>", "exec"), module.__dict__)
-    return plain(getattr(module, source.class_name)()(given))
-
-
-def plain(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return value.numpy()
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return value
+    return to_arrays(getattr(module, source.class_name)()(given))
 
 
 def model_of(node: onnx.NodeProto, x: Any, y: Any) -> onnx.ModelProto:

@@ -18,7 +18,12 @@ from burn.ops.shape import concat
 from burn.plan.passes import run_passes
 from burn.plan.passes.fusion.concats import with_flat_concats
 from burn.plan.plan_ir import Step
-from tests.runtime.onednn import assert_close, needs_onednn, normal
+from tests.runtime.onednn import (
+    assert_close,
+    compare_calls,
+    needs_onednn,
+    normal,
+)
 from tests.runtime.programs import optimized, program_of
 
 pytestmark = needs_onednn
@@ -75,23 +80,10 @@ def entries(compiled: Any) -> list[tuple[str, list[str]]]:
     ]
 
 
-def check(function: Any, *shape: int, **options: Any) -> Any:
-    """Compare four calls with eager ones, keep the results, and return the function."""
-    compiled = burn.compile(function, **options)
-    results = []
-    for seed in range(4):
-        x = burn.from_numpy(normal(*shape, seed=seed) * (seed + 1))
-        results.append((compiled(x), function(x)))
-    for actual, expected in results:
-        assert_close(actual.numpy(), expected.numpy())
-    assert not compiled.notes
-    return compiled
-
-
 @pytest.mark.parametrize("widths", WIDTHS)
 @pytest.mark.parametrize("batch", [1, 2])
 def test_dense_blocks_concatenate_nothing(widths: tuple[int, int], batch: int) -> None:
-    calls = entries(check(block(*widths), batch, 3, 24, 24))
+    calls = entries(compare_calls(block(*widths), batch, 3, 24, 24))
     pairs = [names for kernel, names in calls if kernel == GENERATED]
     assert pairs.count(["concat", "batch_norm_then"]) == 3
     assert pairs.count(["concat", "batch_norm"]) == 1
@@ -99,7 +91,7 @@ def test_dense_blocks_concatenate_nothing(widths: tuple[int, int], batch: int) -
 
 
 def test_without_kernels_a_block_is_the_same() -> None:
-    calls = entries(check(block(16, 16), 1, 3, 24, 24, generated=False))
+    calls = entries(compare_calls(block(16, 16), 1, 3, 24, 24, generated=False))
     assert GENERATED not in [kernel for kernel, _ in calls]
 
 
@@ -155,7 +147,7 @@ def test_gradients_are_those_of_eager_calls() -> None:
         y = function(x)
         return ops.sum(y * y).backward()[x]
 
-    calls = entries(check(slopes, 1, 3, 24, 24))
+    calls = entries(compare_calls(slopes, 1, 3, 24, 24))
     assert GENERATED not in [kernel for kernel, _ in calls]
 
 

@@ -8,8 +8,8 @@ import pytest
 import burn
 from burn import ops
 from burn.backend.cpu.jit.entries import GENERATED
-from tests.runtime.onednn import assert_close, needs_onednn, normal
-from tests.runtime.programs import program_of
+from tests.runtime.onednn import assert_close, compare_calls, needs_onednn, normal
+from tests.runtime.programs import kernels
 
 pytestmark = needs_onednn
 pytest.importorskip("llvmlite")
@@ -25,23 +25,9 @@ def layer(channels: int, outputs: int, groups: int, **static: Any) -> Any:
     return lambda x: ops.conv(x, weight, bias, **static)
 
 
-def kernels(compiled: Any) -> list[str]:
-    node = program_of(compiled)._node
-    assert node is not None
-    return [entry.kernel for entry in node.sequence._calls]
-
-
 def check(function: Any, *shape: int, **options: Any) -> list[str]:
-    """Compare four calls with eager ones, keep the results, and return the kernels."""
-    compiled = burn.compile(function, **options)
-    results = []
-    for seed in range(4):
-        x = burn.from_numpy(normal(*shape, seed=seed) * (seed + 1))
-        results.append((compiled(x), function(x)))
-    for actual, expected in results:
-        assert_close(actual.numpy(), expected.numpy())
-    assert not compiled.notes
-    return kernels(compiled)
+    """Compare four calls with eager ones, and return the kernels."""
+    return kernels(compare_calls(function, *shape, **options))
 
 
 @pytest.mark.parametrize(

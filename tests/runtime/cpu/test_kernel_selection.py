@@ -14,18 +14,11 @@ from burn.backend.cpu.jit.selection import Candidate, profitable
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import assert_close, normal
-from tests.runtime.programs import program_of
+from tests.runtime.programs import kernels, program_of
 
 
 def chain(x: Any) -> Any:
     return ops.sqrt(ops.abs(x * 2.0 + 1.0) + 0.5) / (x * x + 1.0) - x
-
-
-def kernels(compiled: Any) -> list[str]:
-    """The kernels of all calls of the only plan, empty for NumPy's functions."""
-    node = program_of(compiled)._node
-    assert node is not None
-    return [entry.kernel for entry in node.sequence._calls]
 
 
 def run(function: Any, array: Any, **options: Any) -> Any:
