@@ -1,4 +1,4 @@
-"""What a primitive declares for plans, tapes, ``autocast`` and devices."""
+"""Declared properties of primitives, for plans, tapes, ``autocast`` and devices."""
 
 from collections.abc import Callable
 from typing import Any, Literal, TypedDict
@@ -40,5 +40,5 @@ class Facts(TypedDict, total=False):
     no_gradient: str | None
 
 
-#: What norms and softmaxes declare, beside the bounds of their results.
+#: The declarations of norms and softmaxes, without bounds of their results.
 NORMALIZATION = Facts(traceable=True, removable=True, memory_bound=True, numpy_time=3.0)

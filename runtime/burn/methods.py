@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Spelling(NamedTuple):
-    """How a primitive is spelled: ``infix``, ``prefix``, ``method``, ``property``."""
+    """The notation of a primitive: ``infix``, ``prefix``, ``method``, ``property``."""
 
     kind: str
     text: str

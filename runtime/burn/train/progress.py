@@ -24,7 +24,7 @@ class LineLogger(Logger):
     def __init__(self) -> None:
         self.history: list[Values] = []
         self._has_new_epochs = False
-        #: Those since the last epoch: an early end or an interruption.
+        #: Messages since the last epoch: an early end or an interruption.
         self._messages: list[str] = []
 
     def begin(self, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""What nodes of different sizes have in common."""
+"""Keys that are equal for nodes that differ only in sizes."""
 
 from __future__ import annotations
 

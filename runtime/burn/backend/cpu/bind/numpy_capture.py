@@ -211,7 +211,7 @@ class Traced(np.ndarray[Any, Any]):
     def take(self, *args: Any, **options: Any) -> Any:
         return np.take(self, *args, **options)
 
-    # These compute in C without a word.
+    # These compute in C and call no method that could be recorded.
     argmax = argmin = argpartition = argsort = byteswap = choose = clip = _refused
     compress = conj = conjugate = cumprod = cumsum = diagonal = dot = dump = _refused
     dumps = fill = flatten = getfield = item = nonzero = partition = put = _refused

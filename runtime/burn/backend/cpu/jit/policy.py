@@ -18,7 +18,7 @@ class KernelPolicy(Enum):
     """Which NumPy calls become generated kernels."""
 
     NONE = auto()
-    #: Those whose estimated saving pays for the compilation.
+    #: Kernels whose estimated saving exceeds the time of their compilation.
     PROFITABLE = auto()
     ALL = auto()
 

@@ -15,7 +15,7 @@ from burn.tensor import Tensor
 
 
 class Mode(NamedTuple):
-    """How a step is computed: from which rows of its arguments (None: all).
+    """The rows of its arguments from which a step is computed (None: all).
 
     ``rows`` are those of the first result, None if it is computed as a whole.
     """

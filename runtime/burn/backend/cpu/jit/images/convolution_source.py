@@ -19,14 +19,14 @@ class Tiles(NamedTuple):
     channels: int
 
 
-#: Those of processors by the floats of a register: 28 of 32 registers hold sums, or 12
-#: of 16.
+#: The tiles for processors, by the floats of a register: 28 of 32 registers hold sums,
+#: or 12 of 16.
 TILES = {
     16: Tiles((14, 7, 3, 1), 32),
     8: Tiles((6, 3, 1), 16),
     4: Tiles((6, 3, 1), 8),
 }
-#: Those for groups of few channels, which are a register wide.
+#: The tiles for groups of few channels, which are one register wide.
 NARROW = {
     16: Tiles((14, 7, 3, 1), 16),
     8: Tiles((14, 7, 3, 1), 8),

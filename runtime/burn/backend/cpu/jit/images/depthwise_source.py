@@ -68,7 +68,7 @@ class _Writer(LlvmWriter):
 
 
 class Form(NamedTuple):
-    """What a source depends on: the tiles of both convolutions, and their activations.
+    """The parameters of a source: tiles and activations of both convolutions.
 
     Pixels of the image are ``pixel`` bytes apart. The last channels of the pointwise
     convolution have ``half`` as many registers as ``wide`` tiles, if they fit.

@@ -94,12 +94,12 @@ class Form(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many neighboring numbers of a row of weights are read at once."""
+        """The number of neighboring weights of a row that one instruction reads."""
         return gcd(self.inner, TYPES[self.dtype][1])
 
     @property
     def packs(self) -> int:
-        """How many vectors of ``size`` numbers a row has."""
+        """The number of vectors of ``size`` numbers in a row."""
         return self.inner // self.size
 
 

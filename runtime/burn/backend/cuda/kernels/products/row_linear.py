@@ -29,7 +29,7 @@ from burn.ops.support import Array
 #: Blocks of each multiprocessor of the kernels on CUDA cores, for one row and for more.
 #: The most bytes of the rows of a block.
 _BLOCKS, _SHARED = (4, 2), 96 << 10
-#: Those of kernels on tensor cores, of which the quicker number is taken.
+#: The same for kernels on tensor cores; the quicker number is taken.
 _TENSOR_CORE_BLOCKS = (1, 2)
 #: The most rows of the kernel.
 ROWS = 8
