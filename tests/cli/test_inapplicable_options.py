@@ -10,7 +10,8 @@ from burn.record import write_record
 from burn_import import Options
 from burn_import.options import Hints
 from burn_import.transform.option_checks import OF_PROGRAMS, OF_WEIGHTS, given_options
-from tests.cli.test_mistakes import DIGITS, run
+from tests.cli.commands import run
+from tests.cli.test_mistakes import DIGITS
 from tests.importer import exported_files, script_files
 from tests.importer.pytorch_files import tensor, zip_file
 

@@ -13,7 +13,7 @@ import onnx
 import burn
 from burn_import import load
 from burn_import.options import Options
-from tests.conformance.run import given, told
+from tests.conformance.run import given, to_arrays
 
 #: Ways to import a graph, all of which have to give the same values.
 IMPORTS = {
@@ -43,7 +43,7 @@ def called(function: Any, feeds: Mapping[str, Any]) -> list[Any]:
     with np.errstate(all="ignore"):
         result = function(*map(given, feeds.values()))
         values = result if isinstance(result, tuple) else (result,)
-        return [told(value) for value in values]
+        return [to_arrays(value) for value in values]
 
 
 def compiled_calls(

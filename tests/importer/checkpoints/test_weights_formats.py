@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from burn.record import FORMATS, format_named, read_record, record_bytes
-from tests.importer.checkpoints.test_weights import EXPECTED, ROOT, run
+from tests.cli.commands import run
+from tests.importer.checkpoints.test_weights import EXPECTED, ROOT
 from tests.importer.pytorch_files import tensor, zip_file
 
 

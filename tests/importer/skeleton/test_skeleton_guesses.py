@@ -8,14 +8,9 @@ from typing import Any
 import numpy as np
 
 from burn import nn
+from tests.cli.commands import run
 from tests.importer.pytorch_files import Name, New, tensor, zip_file
-from tests.importer.skeleton.test_skeleton import (
-    check_weights,
-    run,
-    saved,
-    source,
-    state_of,
-)
+from tests.importer.skeleton.test_skeleton import check_weights, saved, source, state_of
 from tests.modules import Array
 
 
