@@ -37,6 +37,7 @@ from burn_import.passes.cleanup.fold_constants import fold_constants
 from burn_import.passes.cleanup.identities import identities
 from burn_import.passes.cleanup.identity_lookups import identity_lookups
 from burn_import.passes.cleanup.repetitions import repetitions
+from burn_import.passes.cleanup.requantizations import requantizations
 from burn_import.passes.cleanup.selections import selections
 from burn_import.passes.cleanup.sink_constants import sink_constants
 from burn_import.passes.cleanup.strided_views import strided_views
@@ -99,6 +100,7 @@ PASSES: tuple[Pass, ...] = (
     reshape_targets,
     compose_movements,
     repetitions,
+    requantizations,
     written_slices,
     growing_concats,
     strided_views,
