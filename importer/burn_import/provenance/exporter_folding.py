@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from burn.dtypes import is_float
 from burn_import.provenance.exporter_names import is_leftover
 from burn_import.provenance.weight_owners import is_authored, is_key, original
-from burn_ir.error_context import error_context
 from burn_ir.graph import Graph
+from burn_ir.layers import layer_of
 from burn_ir.op import Layer
 
 #: Names of ``torch.export`` for weights in another layout, and of older exporters for
@@ -127,9 +127,7 @@ _SHOWN = 3
 def _folded_arrays(graph: Graph) -> Iterator[str]:
     """Yield the folded arrays of a graph, each by the module or node that reads it."""
     for node in graph.nodes:
-        types = [graph.type(name) for name in node.inputs]
-        with error_context(node, graph.opsets):
-            layer = node.op.layer(*types)
+        layer = layer_of(graph, node)
         for position, name in enumerate(node.inputs):
             if name is None or name in graph.types or name not in graph.constants:
                 continue

@@ -32,7 +32,7 @@ def test_scales_and_zero_points_are_in_the_record(tmp_path: Path) -> None:
     assert "nn.ModuleList(Layer() for _ in range(layers))" in source
     assert "self.scale = nn.buffer()" in source
     assert "self.zero_point = nn.buffer(dtype=burn.uint8)" in source
-    assert "self.quantizer(" in source
+    assert "self.linear_quantizer(" in source
 
 
 def test_zero_points_of_symmetric_quantization_are_not(tmp_path: Path) -> None:
