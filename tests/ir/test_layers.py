@@ -25,14 +25,21 @@ EXPECTED = {
     "RandomUniformLike": {"RandomUniformLike"},
     "Bernoulli": {"Bernoulli"},
     "Multinomial": {"Multinomial"},
+    "DynamicQuantizeMatMul": {"DynamicQuantizedLinear"},
+    "MatMulNBits": {"QuantizedLinear"},
 }
 
-OURS = {"BatchNorm", "Embedding"}
+DOMAINS = {
+    "BatchNorm": "burn",
+    "Embedding": "burn",
+    "DynamicQuantizeMatMul": "com.microsoft",
+    "MatMulNBits": "com.microsoft",
+}
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_layer_computes_what_lower_does(name: str) -> None:
-    key = ("burn" if name in OURS else "", name)
+    key = DOMAINS.get(name, ""), name
     met = set()
 
     @settings(max_examples=150)

@@ -57,7 +57,7 @@ def is_module(graph: Graph, layer: Layer, weights: Mapping[str, str]) -> bool:
     The names and shapes must be those of the module's parameters, in a module of the
     author's. A function of an author's parameters (``F.linear(x, self.weight_ih)``) has
     other names. The exporter's fused convolution and normalization has names that end
-    in ``weight_bias``.
+    in ``weight_bias``; quantizers append to the name of the weight.
     """
     if not graph.producer.startswith("pytorch"):
         return True
@@ -65,6 +65,8 @@ def is_module(graph: Graph, layer: Layer, weights: Mapping[str, str]) -> bool:
         name = original(graph, constant)
         path, _, leaf = name.rpartition(".")
         has_parameter_name = leaf in (parameter, f"weight_{parameter}")
+        if parameter in ("scale", "zero_point"):
+            has_parameter_name |= leaf.startswith("weight_")
         if is_authored(graph, constant) and not (has_parameter_name and path):
             return False
         if parameter in ("weight", "bias") and _has_other_shape(graph, constant):

@@ -251,7 +251,10 @@ class _Placing:
             return None
         for name, origin in keys.items():
             whole = clean(origin.removeprefix(self.prefix).split("."))
-            return whole[:-1] if whole[-1] == name else whole
+            leaf = whole[-1]
+            if "scale" in origins:  # quantizers append to names: weight_quantized
+                leaf = leaf.partition("_")[0]
+            return whole[:-1] if leaf == name else whole
         return None
 
     def _scope_path(self, node: Node) -> Path | None:

@@ -114,6 +114,10 @@ if TYPE_CHECKING:
         MaxPool2d as MaxPool2d,
         MaxPool3d as MaxPool3d,
     )
+    from burn.nn.quantized import (
+        DynamicQuantizedLinear as DynamicQuantizedLinear,
+        QuantizedLinear as QuantizedLinear,
+    )
     from burn.nn.random import (
         Bernoulli as Bernoulli,
         Multinomial as Multinomial,
@@ -257,6 +261,7 @@ else:
                 "MaxPool2d",
                 "MaxPool3d",
             ),
+            "burn.nn.quantized": ("DynamicQuantizedLinear", "QuantizedLinear"),
             "burn.nn.random": (
                 "Bernoulli",
                 "Multinomial",

@@ -179,6 +179,8 @@ ROWS: Mapping[str, Row] = {
     **dict.fromkeys((f"InstanceNorm{n}d" for n in (1, 2, 3)), _instance_norm),
     "LocalResponseNorm": _lrn,
     "Conv1D": _helper,
+    "DynamicQuantizedLinear": _helper,
+    "QuantizedLinear": _helper,
     "GlobalAvgPool": _helper,
     **dict.fromkeys(DROPOUTS, _without_seed),
     "Attention": _without_seed,
