@@ -71,8 +71,16 @@ class _Rewriter:
             inputs[position] = derive(
                 self.graph, name, array.reshape(rows, -1), ".matrix"
             )
-        is_new = tuple(inputs) != node.inputs
-        return replace(node, inputs=tuple(inputs)) if is_new else node
+        scope, classes = self.scope_of(node)
+        new = replace(node, inputs=tuple(inputs), scope=scope, classes=classes)
+        return node if new == node else new
+
+    def scope_of(self, node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the scope of a node, or of its readers if the quantizer lost it."""
+        readers = self.flow.users.get(node.output, ())
+        if node.scope or not readers:
+            return node.scope, node.classes
+        return common_scope(*readers)
 
     def stored(self, name: str | None) -> Array | None:
         return self.flow.stored(name)
