@@ -26,12 +26,14 @@ EXPECTED = {
     "Bernoulli": {"Bernoulli"},
     "Multinomial": {"Multinomial"},
     "DynamicQuantizeMatMul": {"DynamicQuantizedLinear"},
+    "DynamicQuantizeConv": {"DynamicQuantizedConv2d"},
     "MatMulNBits": {"QuantizedLinear"},
 }
 
 DOMAINS = {
     "BatchNorm": "burn",
     "Embedding": "burn",
+    "DynamicQuantizeConv": "burn",
     "DynamicQuantizeMatMul": "com.microsoft",
     "MatMulNBits": "com.microsoft",
 }

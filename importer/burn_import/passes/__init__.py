@@ -49,7 +49,7 @@ from burn_import.passes.layers.expand_fused_matmul import expand_fused_matmul
 from burn_import.passes.layers.expand_skip_norms import expand_skip_norms
 from burn_import.passes.layers.linear import linear
 from burn_import.passes.layers.linear_rows import linear_rows
-from burn_import.passes.layers.quantized_linear import quantized_linear
+from burn_import.passes.layers.quantized_layers import quantized_layers
 from burn_import.passes.layers.tree_ensembles import tree_ensembles
 from burn_import.passes.layers.unit_rows import unit_rows
 from burn_import.passes.norms.batch_norm_affine import batch_norm_affine
@@ -128,7 +128,7 @@ PASSES: tuple[Pass, ...] = (
     conv_bias,
     conv_padding,
     linear,
-    quantized_linear,
+    quantized_layers,
     recurrent_cells,
     linear_rows,
     tree_ensembles,

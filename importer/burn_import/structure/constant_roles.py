@@ -55,7 +55,8 @@ SCALES: Mapping[str, Collection[int]] = {
     "QLinearGlobalAveragePool": (1, 3),
     "QGemm": (1, 4, 7),
     **dict.fromkeys(("MatMulNBits", "GatherBlockQuantized"), (2, 3)),
-    **dict.fromkeys(("MatMulBnb4", "DynamicQuantizeMatMul"), (2,)),
+    **dict.fromkeys(("DynamicQuantizeConv", "DynamicQuantizeMatMul"), (2,)),
+    "MatMulBnb4": (2,),
     "MatMulIntegerToFloat": (2, 3),
 }
 ZERO_POINTS: Mapping[str, Collection[int]] = {

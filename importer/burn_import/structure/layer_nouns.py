@@ -26,7 +26,11 @@ _BETWEEN = (
 
 
 #: Words for layers whose operators have other names.
-_WORDS = dict.fromkeys(("DynamicQuantizeMatMul", "MatMulNBits"), "linear")
+_WORDS = {
+    "DynamicQuantizeConv": "conv",
+    "DynamicQuantizeMatMul": "linear",
+    "MatMulNBits": "linear",
+}
 
 
 def operator_word(operator: str) -> str:

@@ -115,6 +115,9 @@ if TYPE_CHECKING:
         MaxPool3d as MaxPool3d,
     )
     from burn.nn.quantized import (
+        DynamicQuantizedConv1d as DynamicQuantizedConv1d,
+        DynamicQuantizedConv2d as DynamicQuantizedConv2d,
+        DynamicQuantizedConv3d as DynamicQuantizedConv3d,
         DynamicQuantizedLinear as DynamicQuantizedLinear,
         QuantizedLinear as QuantizedLinear,
     )
@@ -261,7 +264,13 @@ else:
                 "MaxPool2d",
                 "MaxPool3d",
             ),
-            "burn.nn.quantized": ("DynamicQuantizedLinear", "QuantizedLinear"),
+            "burn.nn.quantized": (
+                "DynamicQuantizedConv1d",
+                "DynamicQuantizedConv2d",
+                "DynamicQuantizedConv3d",
+                "DynamicQuantizedLinear",
+                "QuantizedLinear",
+            ),
             "burn.nn.random": (
                 "Bernoulli",
                 "Multinomial",

@@ -1,4 +1,4 @@
-"""Linear layers with quantized weights, for inference."""
+"""Layers with quantized weights, for inference."""
 
 from typing import Literal
 
@@ -7,6 +7,7 @@ from burn.box import Buffer, Parameter
 from burn.dtypes import DType, float32, int8, uint8
 from burn.nn import init
 from burn.nn.module import Module
+from burn.ops.window import Extents, Padding, per_axis
 from burn.tensor import Tensor
 
 
@@ -97,3 +98,85 @@ class DynamicQuantizedLinear(Module):
 
     def describe(self) -> str:
         return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"
+
+
+class _DynamicQuantizedConv(Module):
+    """The base class of dynamically quantized convolutions of ``rank`` axes."""
+
+    rank = 0
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Extents,
+        stride: Extents = 1,
+        padding: Padding = 0,
+        dilation: Extents = 1,
+        groups: int = 1,
+        bias: bool = True,
+        *,
+        zero_point: bool = False,
+        weight_dtype: DType = int8,
+    ) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels = in_channels, out_channels
+        self.kernel_size = per_axis(kernel_size, self.rank, "kernel_size")
+        self.stride, self.padding, self.dilation = stride, padding, dilation
+        self.groups = groups
+        shape = out_channels, in_channels // groups, *self.kernel_size
+        self.weight = Buffer(init.constant(shape, 0, weight_dtype))
+        self.scale = Buffer(init.constant((), 1.0))
+        self.zero_point = (
+            Buffer(init.constant((), 0, weight_dtype)) if zero_point else None
+        )
+        self.bias = Parameter(init.constant((out_channels,), 0.0)) if bias else None
+
+    def __call__(self, x: Tensor) -> Tensor:
+        scale, shift = ops.quantization_range(x)
+        total = ops.integer_conv(
+            *(ops.quantize(x, scale, shift), self.weight, shift, self.zero_point),
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            groups=self.groups,
+        )
+        y = total.cast(x.dtype) * (scale * self.scale)
+        if self.bias is None:
+            return y
+        return y + self.bias.value.unsqueeze(tuple(range(1, self.rank + 1)))
+
+    def describe(self) -> str:
+        sizes = f"{self.in_channels}, {self.out_channels}, {self.kernel_size}"
+        steps = f"stride={self.stride}, padding={self.padding}, groups={self.groups}"
+        return f"{sizes}, {steps}, bias={self.bias is not None}"
+
+
+class DynamicQuantizedConv1d(_DynamicQuantizedConv):
+    """:class:`Conv1d` in integers of 8 bits, with the scale of ``x`` from its range.
+
+    ``weight`` [O, C/groups, K] is of ``weight_dtype``, ``scale`` and, with
+    ``zero_point``, ``zero_point`` are one number.
+    """
+
+    rank = 1
+
+
+class DynamicQuantizedConv2d(_DynamicQuantizedConv):
+    """:class:`Conv2d` in integers of 8 bits, with the scale of ``x`` from its range.
+
+    ``weight`` [O, C/groups, KH, KW] is of ``weight_dtype``, ``scale`` and, with
+    ``zero_point``, ``zero_point`` are one number.
+    """
+
+    rank = 2
+
+
+class DynamicQuantizedConv3d(_DynamicQuantizedConv):
+    """:class:`Conv3d` in integers of 8 bits, with the scale of ``x`` from its range.
+
+    ``weight`` [O, C/groups, KD, KH, KW] is of ``weight_dtype``, ``scale`` and, with
+    ``zero_point``, ``zero_point`` are one number.
+    """
+
+    rank = 3

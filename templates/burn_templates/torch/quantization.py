@@ -207,6 +207,43 @@ class _DynamicQuantizedLinear(nn.Module):
         return y if self.bias is None else y + self.bias
 
 
+class _DynamicQuantizedConv(nn.Module):
+    """A convolution in integers of 8 bits, with the scale of x from its range."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        *,
+        rank: int,
+        zero_point: bool = False,
+        weight_dtype: torch.dtype = torch.int8,
+    ) -> None:
+        super().__init__()
+        kernel = (kernel_size,) * rank if isinstance(kernel_size, int) else kernel_size
+        shape = out_channels, in_channels // groups, *kernel
+        self.weight = nn.Buffer(torch.zeros(shape, dtype=weight_dtype))
+        self.scale = nn.Buffer(torch.ones(()))
+        zeros = torch.zeros((), dtype=weight_dtype) if zero_point else None
+        self.register_buffer("zero_point", zeros)
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
+        self.padding = padding
+        self.steps = {"stride": stride, "dilation": dilation, "groups": groups}
+
+    def forward(self, x: Tensor) -> Tensor:
+        scale, shift = _quantization_range(x)
+        operands = _quantize(x, scale, shift), self.weight, shift, self.zero_point
+        total = _integer_conv(*operands, padding=self.padding, **self.steps)
+        y = total.float() * (scale * self.scale)
+        return y if self.bias is None else y + _channels(self.bias, x.ndim - 1)
+
+
 def _unpack(x: Tensor, bits: int) -> Tensor:
     """Return unsigned integers of few bits, the lowest bits of each byte first."""
     shifts = torch.arange(0, 8, bits, dtype=torch.uint8, device=x.device)

@@ -1,4 +1,4 @@
-"""Recovers linear layers whose weights, or weights and inputs, are quantized."""
+"""Recovers layers whose weights, or weights and inputs, are quantized."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from burn_import.rewriting.arrays import derive
 from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
+from burn_ir.ops.dynamic_quantize import DynamicQuantizeConv
 from burn_ir.ops.microsoft.blocks import MatMulNBits
 from burn_ir.ops.microsoft.integer import DynamicQuantizeMatMul
 from burn_ir.types import Array
@@ -18,17 +19,20 @@ from burn_ir.types import Array
 #: The operators that begin the patterns.
 SOURCES = frozenset({"MatMulNBits", "DynamicQuantizeLinear"})
 #: The position of the bias among the operands.
-BIAS = {"MatMulNBits": 5, "DynamicQuantizeMatMul": 4}
+BIAS = {"MatMulNBits": 5, "DynamicQuantizeMatMul": 4, "DynamicQuantizeConv": 4}
+#: Integer products of dynamically quantized inputs.
+PRODUCTS = ("MatMulInteger", "ConvInteger")
 
 
-def quantized_linear(graph: Graph) -> Graph:
-    """Return ``graph`` with one node for each quantized linear layer.
+def quantized_layers(graph: Graph) -> Graph:
+    """Return ``graph`` with one node for each quantized layer.
 
-    ``DynamicQuantizeMatMul`` replaces ``DynamicQuantizeLinear``, ``MatMulInteger``, a
-    cast and the product with both scales: each layer quantizes its own input, as
-    PyTorch's does. Scales and zero points of ``MatMulNBits`` become matrices, a row for
-    each output. A sum with a stored vector becomes the bias if nothing else reads the
-    product. Values are bit-identical.
+    ``DynamicQuantizeMatMul`` and ``DynamicQuantizeConv`` replace
+    ``DynamicQuantizeLinear``, ``MatMulInteger`` or ``ConvInteger``, a cast and the
+    product with both scales: each layer quantizes its own input, as PyTorch's does.
+    Scales and zero points of ``MatMulNBits`` become matrices, a row for each output. A
+    sum with a stored vector becomes the bias if nothing else reads the product. Values
+    are bit-identical.
     """
     if graph.operators.isdisjoint(SOURCES):
         return graph
@@ -89,7 +93,7 @@ class _Rewriter:
         """Return the layer that ends with ``node``, a product with the scales."""
         for total, factor in (node.inputs, node.inputs[::-1]):
             cast = self.flow.made_by(total, "Cast")
-            product = cast and self.flow.made_by(cast.inputs[0], "MatMulInteger")
+            product = cast and self.flow.made_by(cast.inputs[0], *PRODUCTS)
             scales = self.flow.made_by(factor, "Mul")
             if not cast or not product or not scales:
                 continue
@@ -100,7 +104,10 @@ class _Rewriter:
             if not self.flow.are_inside([product, cast], node):
                 continue
             # Quantizers name the other nodes after results, those of the graph too.
-            new = replace(product, op=DynamicQuantizeMatMul(), inputs=operands)
+            is_conv = product.op.onnx == "ConvInteger"
+            attrs = product.op.attrs()
+            op = DynamicQuantizeConv(**attrs) if is_conv else DynamicQuantizeMatMul()
+            new = replace(product, op=op, inputs=operands)
             return replace(new, outputs=node.outputs)
         return node
 
@@ -116,11 +123,15 @@ class _Rewriter:
         _, scale, shift = source.outputs
         weight, x_shift, y_shift = (*product.inputs[1:], None, None)[:3]
         factors = [name for name in scales.inputs if name != scale]
-        matrix = self.stored(weight)
-        if len(factors) != 1 or x_shift != shift or matrix is None or matrix.ndim != 2:
+        matrix, is_conv = self.stored(weight), product.op.onnx == "ConvInteger"
+        if len(factors) != 1 or x_shift != shift or matrix is None:
             return None
         array, zeros = self.stored(factors[0]), self.stored(y_shift)
-        if array is None or array.ndim > 1 or array.size not in (1, matrix.shape[1]):
+        if array is None or array.ndim > 1:
+            return None
+        if is_conv and array.shape or not is_conv and matrix.ndim != 2:
+            return None
+        if array.size not in (1, matrix.shape[1]):
             return None
         if y_shift is not None and zeros is None:
             return None
@@ -137,14 +148,28 @@ class _Rewriter:
             if layer is None or array is None or self.graph.uses[layer.output] != 1:
                 continue
             t = self.graph.type(layer.output)
-            if t is None or t.shape is None or array.shape != t.shape[-1:]:
+            if t is None or array.dtype != t.dtype:
                 continue
-            if array.dtype != t.dtype or layer.output in self.flow.outputs:
+            vector = self.bias_vector(layer, str(term), array)
+            if vector is None or layer.output in self.flow.outputs:
                 continue
             self.absorbed.add(layer.output)
             empty = (None,) * (BIAS[layer.op.onnx] - len(layer.inputs))
             scope, classes = common_scope(layer, node)
-            inputs = (*layer.inputs, *empty, term)
+            inputs = (*layer.inputs, *empty, vector)
             new = replace(layer, inputs=inputs, outputs=node.outputs)
             return replace(new, scope=scope, classes=classes)
         return node
+
+    def bias_vector(self, layer: Node, name: str, array: Array) -> str | None:
+        """Return a stored term as the bias of a layer; None if it has other axes."""
+        shape = self.flow.extents(layer.output)
+        if not isinstance(layer.op, DynamicQuantizeConv):
+            return name if shape and array.shape == shape[-1:] else None
+        if len(shape) < 3 or array.ndim not in (len(shape), len(shape) - 1):
+            return None
+        if array.shape[-len(shape) + 1 :] != (shape[1],) + (1,) * (len(shape) - 2):
+            return None
+        if array.size != shape[1]:
+            return None
+        return derive(self.graph, name, array.reshape(-1), ".vector")
