@@ -16,7 +16,7 @@ from burn_ir.dim import counting_unnamed
 from burn_ir.error_context import FAULTS, error_text
 from burn_ir.errors import InvalidModel, InvalidOperand, Problem
 from burn_ir.graph import Constants, Graph, Node
-from burn_ir.infer import fixed_point, infer_op
+from burn_ir.infer import changed_states, fixed_point, infer_op
 from burn_ir.names import UniqueNames
 from burn_ir.nodes import make_op, upgraded
 from burn_ir.op import operators
@@ -24,7 +24,6 @@ from burn_ir.order import sort_nodes
 from burn_ir.quirks import with_exporter_corrections
 from burn_ir.raw import RawGraph, RawModel, RawNode
 from burn_ir.signature import arity
-from burn_ir.states import changed_states
 from burn_ir.support_check import check_operators, newest_version, operator_version
 from burn_ir.types import Array, Type
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from math import prod
@@ -13,9 +13,9 @@ import numpy as np
 from burn import Tensor
 from burn.dtypes import bool_, is_integer
 from burn_ir.containers import kind_of, widen
-from burn_ir.dim import counting_unnamed
+from burn_ir.dim import Dim, counting_unnamed
 from burn_ir.error_context import OR_MISSING, error_context
-from burn_ir.errors import InvalidOperand, Undecided
+from burn_ir.errors import InvalidOperand, Problem, Undecided
 from burn_ir.graph import Graph
 from burn_ir.op import Flow, Op
 from burn_ir.signature import check_operands
@@ -174,3 +174,27 @@ def _with_known_contents(result: Type, contents: Array) -> Type:
     if kind_of(result) == "tensor":
         result = result.with_shape(contents.shape)
     return result.with_known(items)
+
+
+def changed_states(graph: Graph) -> Iterator[Problem]:
+    """Yield a problem for each state whose type changes in a call."""
+    before = graph.inputs[len(graph.arguments) :]
+    after = graph.outputs[len(graph.results) :]
+    for state, name, result in zip(graph.states, before, after, strict=True):
+        if result not in {*graph.types, *graph.constants}:
+            continue  # already reported as a problem
+        old, new = graph.types[name], graph.types.get(result)
+        new = new or Type.of(graph.constants[result])
+        if old.dtype != new.dtype or _differ(old.shape, new.shape):
+            yield Problem(
+                f"expected state {state!r} to stay {old.name}, got {new.name}"
+            )
+
+
+def _differ(a: tuple[Dim, ...] | None, b: tuple[Dim, ...] | None) -> bool:
+    """Return whether two shapes are certainly different."""
+    if a is None or b is None:
+        return False
+    pairs = zip(a, b, strict=False)
+    fixed = [(x, y) for x, y in pairs if isinstance(x, int) and isinstance(y, int)]
+    return len(a) != len(b) or any(x != y for x, y in fixed)

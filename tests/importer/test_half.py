@@ -51,7 +51,11 @@ def test_weights_keep_their_dtype(
 ) -> None:
     path = tmp_path / "half.onnx"
     onnx.save(mlp(dtype, kind), path)
-    assert {a.dtype for _, a in import_model(path).weights} == {np.dtype(dtype)}
+    compiled = import_model(path)
+    assert {a.dtype for _, a in compiled.weights} == {np.dtype(dtype)}
+    name = f"dtype=burn.{np.dtype(dtype)}"
+    assert f"nn.Conv2d(2, 4, kernel_size=(3, 2), {name})" in compiled.text
+    assert f"nn.Linear(4, 3, {name})" in compiled.text
     x = np.random.default_rng(5).standard_normal((3, 2, 5, 4)).astype(dtype)
     model: Any = load(path)
     actual = model(burn.tensor(x)).numpy()

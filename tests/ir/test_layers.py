@@ -5,6 +5,7 @@ from hypothesis import given, settings, strategies as st
 
 from burn import nn
 from burn_ir import evaluate, operators
+from burn_ir.layers import layer_of
 from tests.laws import compare, models
 from tests.strategies import examples
 
@@ -24,23 +25,32 @@ EXPECTED = {
     "RandomUniformLike": {"RandomUniformLike"},
     "Bernoulli": {"Bernoulli"},
     "Multinomial": {"Multinomial"},
+    "DynamicQuantizeMatMul": {"DynamicQuantizedLinear"},
+    "DynamicQuantizeConv": {"DynamicQuantizedConv2d"},
+    "MatMulNBits": {"QuantizedLinear"},
 }
 
-OURS = {"BatchNorm", "Embedding"}
+DOMAINS = {
+    "BatchNorm": "burn",
+    "Embedding": "burn",
+    "DynamicQuantizeConv": "burn",
+    "DynamicQuantizeMatMul": "com.microsoft",
+    "MatMulNBits": "com.microsoft",
+}
 
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_layer_computes_what_lower_does(name: str) -> None:
-    key = ("burn" if name in OURS else "", name)
+    key = DOMAINS.get(name, ""), name
     met = set()
 
-    @settings(max_examples=60)
+    @settings(max_examples=150)
     @given(data=st.data())
     def check(data: st.DataObject) -> None:
         example = data.draw(examples(key, operators()[key].versions[-1]))
         graph = models.built(key, operators()[key].versions[-1], example, stored=True)
         (node,) = graph.nodes
-        layer = node.op.layer(*(graph.type(n) for n in node.inputs))
+        layer = layer_of(graph, node)
         if layer is None:
             return
         met.add(layer.name)
@@ -49,7 +59,9 @@ def test_layer_computes_what_lower_does(name: str) -> None:
             parameter: graph.constants[str(node.inputs[position])]
             for parameter, position in layer.weights.items()
         }
-        module.load_state_dict({**module.state_dict(), **state})
+        own = module.state_dict()
+        assert all(own[key].dtype == array.dtype for key, array in state.items())
+        module.load_state_dict({**own, **state})
         (x,) = models.operands(example, stored=True)
         (expected,) = evaluate(graph, [x])
         got = module.valid()(x)

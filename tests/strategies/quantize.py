@@ -276,6 +276,18 @@ def conv_integer(draw: Draw, version: int) -> Example:
     return Example(attrs, operands, resizable=False)
 
 
+@case("DynamicQuantizeConv", domain="burn")
+def dynamic_quantize_conv(draw: Draw, version: int) -> Example:
+    second = draw(st.sampled_from(OCTETS))
+    x, weight, attrs = convolution(draw, second)
+    operands: list[Array | None] = [floats(draw, x.shape), weight, scales(draw, ())]
+    if draw(st.booleans()):
+        operands.append(zero_point(draw, second))
+        if draw(st.booleans()):
+            operands.append(floats(draw, weight.shape[:1]))
+    return Example(attrs, operands, smooth=False, resizable=False, atol=1e-4)
+
+
 @case("QLinearConv")
 def qlinear_conv(draw: Draw, version: int) -> Example:
     second = draw(st.sampled_from(OCTETS))

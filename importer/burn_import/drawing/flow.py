@@ -12,6 +12,7 @@ from burn_import.structure.module_tree import (
     SubmoduleCall,
     calls_of,
 )
+from burn_ir.layers import layer_of
 
 if TYPE_CHECKING:
     from burn_import.codegen.module.module import Assembly
@@ -185,7 +186,7 @@ class _Builder:
         layer_path = part.layer_paths.get(id(node))
         if layer_path is not None:
             path = (*part.path, *layer_path)
-            layer = node.op.layer(*(part.graph.type(name) for name in node.inputs))
+            layer = layer_of(part.graph, node)
             kind = "" if layer is None else layer.name
             lines = self._lines(kind, path, part.graph, outputs[:1])
             self._add(

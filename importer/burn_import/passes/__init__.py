@@ -37,6 +37,7 @@ from burn_import.passes.cleanup.fold_constants import fold_constants
 from burn_import.passes.cleanup.identities import identities
 from burn_import.passes.cleanup.identity_lookups import identity_lookups
 from burn_import.passes.cleanup.repetitions import repetitions
+from burn_import.passes.cleanup.requantizations import requantizations
 from burn_import.passes.cleanup.selections import selections
 from burn_import.passes.cleanup.sink_constants import sink_constants
 from burn_import.passes.cleanup.strided_views import strided_views
@@ -48,6 +49,7 @@ from burn_import.passes.layers.expand_fused_matmul import expand_fused_matmul
 from burn_import.passes.layers.expand_skip_norms import expand_skip_norms
 from burn_import.passes.layers.linear import linear
 from burn_import.passes.layers.linear_rows import linear_rows
+from burn_import.passes.layers.quantized_layers import quantized_layers
 from burn_import.passes.layers.tree_ensembles import tree_ensembles
 from burn_import.passes.layers.unit_rows import unit_rows
 from burn_import.passes.norms.batch_norm_affine import batch_norm_affine
@@ -100,6 +102,7 @@ PASSES: tuple[Pass, ...] = (
     reshape_targets,
     compose_movements,
     repetitions,
+    requantizations,
     written_slices,
     growing_concats,
     strided_views,
@@ -126,6 +129,7 @@ PASSES: tuple[Pass, ...] = (
     conv_bias,
     conv_padding,
     linear,
+    quantized_layers,
     recurrent_cells,
     linear_rows,
     tree_ensembles,

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from burn.dtypes import is_float
 from burn_import.provenance.exporter_names import is_leftover
 from burn_import.provenance.weight_owners import is_authored, is_key, original
-from burn_ir.error_context import error_context
 from burn_ir.graph import Graph
+from burn_ir.layers import layer_of
 from burn_ir.op import Layer
 
 #: Names of ``torch.export`` for weights in another layout, and of older exporters for
@@ -57,7 +57,7 @@ def is_module(graph: Graph, layer: Layer, weights: Mapping[str, str]) -> bool:
     The names and shapes must be those of the module's parameters, in a module of the
     author's. A function of an author's parameters (``F.linear(x, self.weight_ih)``) has
     other names. The exporter's fused convolution and normalization has names that end
-    in ``weight_bias``.
+    in ``weight_bias``; quantizers append to the name of the weight.
     """
     if not graph.producer.startswith("pytorch"):
         return True
@@ -65,6 +65,8 @@ def is_module(graph: Graph, layer: Layer, weights: Mapping[str, str]) -> bool:
         name = original(graph, constant)
         path, _, leaf = name.rpartition(".")
         has_parameter_name = leaf in (parameter, f"weight_{parameter}")
+        if parameter in ("scale", "zero_point"):
+            has_parameter_name |= leaf.startswith("weight_")
         if is_authored(graph, constant) and not (has_parameter_name and path):
             return False
         if parameter in ("weight", "bias") and _has_other_shape(graph, constant):
@@ -127,9 +129,7 @@ _SHOWN = 3
 def _folded_arrays(graph: Graph) -> Iterator[str]:
     """Yield the folded arrays of a graph, each by the module or node that reads it."""
     for node in graph.nodes:
-        types = [graph.type(name) for name in node.inputs]
-        with error_context(node, graph.opsets):
-            layer = node.op.layer(*types)
+        layer = layer_of(graph, node)
         for position, name in enumerate(node.inputs):
             if name is None or name in graph.types or name not in graph.constants:
                 continue

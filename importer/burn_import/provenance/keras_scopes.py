@@ -15,6 +15,7 @@ from dataclasses import replace
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.weight_owners import original
 from burn_ir.graph import ROOT_SCOPE, Graph, Node, nested_nodes
+from burn_ir.layers import layer_of
 
 _COUNTER = re.compile(r"_\d+$")
 
@@ -52,7 +53,7 @@ def with_keras_scopes(graph: Graph) -> Graph:
 
 def layer_weights(graph: Graph, node: Node) -> Path:
     """Return the names of the stored weights of a layer, () for other nodes."""
-    layer = node.op.layer(*(graph.type(name) for name in node.inputs))
+    layer = layer_of(graph, node)
     if layer is None or not layer.weights:
         return ()
     names = tuple(node.inputs[index] or "" for index in layer.weights.values())

@@ -9,11 +9,10 @@ from burn.dtypes import DType, float32, is_float
 from burn_import.provenance.exporter_folding import is_module
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.weight_owners import is_uniform, original
-from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node
+from burn_ir.layers import layer_of
 from burn_ir.op import Layer
 from burn_ir.ops.dropout import TrackedDropout
-from burn_ir.types import Type
 
 
 class StoredLayers:
@@ -37,9 +36,7 @@ class StoredLayers:
         Layers without weights have a state instead.
         """
         for node in graph.nodes:
-            types: list[Type | None] = [graph.type(name) for name in node.inputs]
-            with error_context(node, graph.opsets):
-                layer = node.op.layer(*types)
+            layer = layer_of(graph, node)
             if layer is not None:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
                 floats = {p: n for p, n in names.items() if p not in layer.tables}

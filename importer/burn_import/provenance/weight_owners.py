@@ -25,6 +25,8 @@ _AGAIN = re.compile(r"_\d+")
 _AGAIN_AT_END = re.compile(r"_\d+$")
 #: Names of exporters for converted constants and for literals.
 _CAST = re.compile(r"_cast$|^(u?int|b?float|bool)\d*_")
+#: What onnxruntime's quantizer of blocks appends to the name of a weight.
+_PACKED = re.compile(r"_(Q[248]|scales|zero_points)$")
 #: Names of ``torch.export`` for tensors created in ``forward``, after the module path.
 _LIFTED = re.compile(r"(c_|_)?(lifted_tensor|tensor_constant)_?\d*")
 
@@ -55,6 +57,7 @@ def is_key(producer: str, name: str) -> bool:
         return False
     if is_dotted(name) or not producer.startswith("pytorch"):
         return is_dotted(name)
+    name = _PACKED.sub("", name)
     return name.isidentifier() and not _CAST.search(name) and not is_leftover(name)
 
 

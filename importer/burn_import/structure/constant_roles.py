@@ -54,6 +54,10 @@ SCALES: Mapping[str, Collection[int]] = {
     **dict.fromkeys(("QLinearAdd", "QLinearMul"), (1, 4, 6)),
     "QLinearGlobalAveragePool": (1, 3),
     "QGemm": (1, 4, 7),
+    **dict.fromkeys(("MatMulNBits", "GatherBlockQuantized"), (2, 3)),
+    **dict.fromkeys(("DynamicQuantizeConv", "DynamicQuantizeMatMul"), (2,)),
+    "MatMulBnb4": (2,),
+    "MatMulIntegerToFloat": (2, 3),
 }
 ZERO_POINTS: Mapping[str, Collection[int]] = {
     **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (2,)),

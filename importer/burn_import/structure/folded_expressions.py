@@ -18,9 +18,9 @@ from burn_import.provenance.exporter_folding import is_module
 from burn_import.provenance.weight_owners import ancestors, is_authored, original
 from burn_import.rewriting.arrays import integers, same_view
 from burn_import.rewriting.graphs import apply_with_bodies, value_names, with_nodes
-from burn_ir.error_context import error_context
 from burn_ir.graph import Graph, Node
 from burn_ir.infer import infer
+from burn_ir.layers import layer_of
 from burn_ir.names import free_name
 from burn_ir.ops.shape import Reshape, Transpose
 from burn_ir.types import Array
@@ -177,9 +177,7 @@ def is_persistent(graph: Graph, constant: str) -> bool:
 
 def layer_constants(graph: Graph, node: Node) -> Iterator[str]:
     """Yield the constants that ``node`` holds as the weights of a layer."""
-    types = [graph.type(name) for name in node.inputs]
-    with error_context(node, graph.opsets):
-        layer = node.op.layer(*types)
+    layer = layer_of(graph, node)
     if layer is None:
         return
     names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}

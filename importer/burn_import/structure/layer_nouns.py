@@ -25,6 +25,19 @@ _BETWEEN = (
 )
 
 
+#: Words for layers whose operators have other names.
+_WORDS = {
+    "DynamicQuantizeConv": "conv",
+    "DynamicQuantizeMatMul": "linear",
+    "MatMulNBits": "linear",
+}
+
+
+def operator_word(operator: str) -> str:
+    """Return an identifier for a layer of an operator."""
+    return _WORDS.get(operator) or snake(operator, "layer")
+
+
 class LayerNouns:
     """Names of unnamed layers: a role such as ``query``, else ``linear`` or ``norm``.
 
@@ -48,7 +61,7 @@ class LayerNouns:
         if len(nouns) == 1:
             return next(iter(nouns))
         is_norm = node.op.onnx.endswith("Normalization")
-        return "norm" if is_norm else snake(node.op.onnx, "layer")
+        return "norm" if is_norm else operator_word(node.op.onnx)
 
     def _name_projections(self, attention: Node) -> None:
         for noun, name in zip(_OPERANDS, attention.inputs, strict=False):

@@ -22,13 +22,13 @@ from burn_import.provenance.weight_owners import (
     original,
 )
 from burn_import.rewriting.arrays import same_view
-from burn_import.structure.layer_nouns import LayerNouns
+from burn_import.structure.layer_nouns import LayerNouns, operator_word
 from burn_import.structure.listed_tensors import reader_of
 from burn_import.structure.numeric_segments import join_segments
 from burn_import.structure.places import Places, with_names
 from burn_import.structure.stem_paths import stem_paths
 from burn_import.structure.unscoped_nodes import UnscopedNodes
-from burn_import.tracing.identifiers import identifier, snake
+from burn_import.tracing.identifiers import identifier
 from burn_ir.graph import ROOT_SCOPE, Graph, Node, nested_nodes
 
 #: PyTorch's names of nodes outside of all modules, in the ``forward`` of the model.
@@ -251,7 +251,10 @@ class _Placing:
             return None
         for name, origin in keys.items():
             whole = clean(origin.removeprefix(self.prefix).split("."))
-            return whole[:-1] if whole[-1] == name else whole
+            leaf = whole[-1]
+            if "scale" in origins:  # quantizers append to names: weight_quantized
+                leaf = leaf.partition("_")[0]
+            return whole[:-1] if leaf == name else whole
         return None
 
     def _scope_path(self, node: Node) -> Path | None:
@@ -260,7 +263,7 @@ class _Placing:
             scope = self._exporter_scope(node)
             if self.crowd[node.scope] == 1 and scope:
                 return scope
-            return (*self._module_scope(scope), snake(node.op.onnx, "layer"))
+            return (*self._module_scope(scope), operator_word(node.op.onnx))
         path = self.stem_paths.get(id(node))
         return None if path is None else (*self._module_scope(path[:-1]), path[-1])
 
@@ -292,7 +295,7 @@ class _Placing:
                 break
         kind = node.op.onnx
         if self.operators.get(path, kind) != kind:
-            path = (*path[:-1], snake(kind, "layer"))
+            path = (*path[:-1], operator_word(kind))
         number, unique = 1, path
         while not self._is_free(unique, weights, kind):
             number += 1

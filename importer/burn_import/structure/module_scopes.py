@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from burn.dtypes import is_float
+from burn.dtypes import is_float, is_integer
 from burn_import.provenance.path_segments import Path, clean
 from burn_import.provenance.weight_owners import (
     is_dotted,
@@ -12,6 +12,7 @@ from burn_import.provenance.weight_owners import (
     original,
 )
 from burn_import.rewriting.arrays import same_view
+from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph, Node
 
 #: Maximum results of a module without weights.
@@ -43,7 +44,7 @@ class ModuleScopes:
             scope = self.scopes[id(node)]
             for length in range(1, len(scope) + 1):
                 own[scope[:length]] = own.get(scope[:length], 0) + 1
-                if id(node) in self.layers:
+                if id(node) in self.layers or self._reads_quantized(node):
                     count = weights.get(scope[:length], 0) + 1
                     weights[scope[:length]] = count
         numbered = {
@@ -71,6 +72,15 @@ class ModuleScopes:
             }
             - self._containers(own)
             - self._with_many_results(set(own) - set(weights))
+        )
+
+    def _reads_quantized(self, node: Node) -> bool:
+        """Return whether a node reads a stored array of integers of 16 bits or less."""
+        stored = (name for name in node.inputs if name in self.graph.constants)
+        arrays = [self.graph.constants[str(name)] for name in stored]
+        return any(
+            is_integer(a.dtype) and a.dtype.itemsize < 4 and a.size > INLINE_LIMIT
+            for a in arrays
         )
 
     def _with_many_results(self, scopes: Collection[Path]) -> set[Path]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.identifiers import Namespace
 from burn_ir.graph import Graph, Node, nested_nodes
+from burn_ir.layers import layer_of
 from burn_ir.op import Layer
 
 
@@ -114,7 +115,7 @@ def layers_in(
 ) -> Iterator[tuple[Path, Node, Layer]]:
     """Yield the layers of a node and of its subgraphs, with their ``paths``."""
     if id(node) in paths:
-        layer = node.op.layer(*(graph.type(name) for name in node.inputs))
+        layer = layer_of(graph, node)
         if layer is not None:
             yield paths[id(node)], node, layer
     for body in node.op.bodies().values():

@@ -37,6 +37,7 @@ from burn_import.structure.unscoped_nodes import with_affine_scopes
 from burn_import.structure.unused_weights import hold_unread
 from burn_import.tracing.identifiers import Namespace, camel, singular
 from burn_ir.graph import FUNCTION, Graph, Node, nested_nodes
+from burn_ir.layers import layer_of
 from burn_ir.op import Layer
 from burn_ir.ops.control import If
 
@@ -89,7 +90,7 @@ def _has_long_branches(node: Node) -> bool:
     if sum(1 for _ in nested_nodes(node)) <= LONG_BODIES + 1:
         return False
     return any(
-        inner.op.layer(*(body.type(name) for name in inner.inputs)) is not None
+        layer_of(body, inner) is not None
         for body in node.op.bodies().values()
         for inner in body.nodes
     )

@@ -9,6 +9,7 @@ from burn_import.provenance.path_segments import Path
 from burn_import.tracing.trace import Apply, Block, Symbol, Tracer
 from burn_ir.errors import Undecided
 from burn_ir.graph import Graph, Node
+from burn_ir.layers import layer_of
 from burn_ir.op import Layer
 
 Users = Mapping[str, Sequence[Node]]
@@ -125,7 +126,7 @@ def _has_data_input(node: Node, graph: Graph) -> bool:
 
 def _is_unary_layer(node: Node, graph: Graph) -> bool:
     """Return whether a layer takes its first operand only and has one result."""
-    layer = node.op.layer(*(graph.type(name) for name in node.inputs))
+    layer = layer_of(graph, node)
     return layer is not None and layer.data == (0,) and len(node.outputs) == 1
 
 

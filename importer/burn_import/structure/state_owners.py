@@ -8,7 +8,7 @@ next value. The attribute is at the path of the key, which may be further inside
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import replace
 
 from burn_import.provenance.path_segments import Path, clean
 from burn_import.provenance.weight_owners import original
@@ -24,6 +24,7 @@ from burn_import.structure.module_tree import (
 )
 from burn_import.tracing.identifiers import Namespace, attribute
 from burn_ir.graph import Graph, Node
+from burn_ir.layers import layer_of
 from burn_ir.op import Layer
 from burn_ir.ops.conv import Conv
 from burn_ir.ops.fused import Linear
@@ -106,8 +107,7 @@ def _layer_with(graph: Graph, node: Node, constants: Mapping[str, str]) -> Layer
         return None
     if graph.constants[bias].shape != graph.constants[weight].shape[:1]:
         return None
-    types: list[Any] = [graph.type(name) for name in (node.inputs[0], weight, bias)]
-    return node.op.layer(*types)
+    return layer_of(graph, replace(node, inputs=(node.inputs[0], weight, bias)))
 
 
 def _directly_read_arrays(part: ModuleNode) -> Iterator[str]:

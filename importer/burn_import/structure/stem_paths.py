@@ -15,6 +15,8 @@ _ANY_ARRAY = frozenset(
     {"array", "bias", "const", "constant", "filter", "initializer", "kernel", "param"}
     | {"parameter", "params", "tensor", "value", "var", "variable", "weight", "weights"}
 )
+#: Names that PyTorch's exporters give to arrays they computed.
+_MADE_UP = re.compile(r"onnx|val_\d+$")
 #: The end of a numbered prefix: the ``res2_0`` of ``res2_0_branch2a``.
 _AFTER_NUMBER = re.compile(r"(?<=\d)_(?=[A-Za-z])")
 #: The fewest layers of a prefix that is a module, which another prefix repeats.
@@ -46,7 +48,7 @@ def stem_paths(stems: Sequence[tuple[str, str]]) -> list[Path | None]:
 
 def _segments(stem: str) -> Segments:
     """Return the segments of a name; () if it is a number or an exporter's."""
-    is_name = len(stem) > 1 and stem[0].isalpha() and not stem.startswith("onnx")
+    is_name = len(stem) > 1 and stem[0].isalpha() and not _MADE_UP.match(stem)
     return tuple(stem.split("/", _MOST_SEGMENTS)) if is_name else ()
 
 

@@ -114,6 +114,13 @@ if TYPE_CHECKING:
         MaxPool2d as MaxPool2d,
         MaxPool3d as MaxPool3d,
     )
+    from burn.nn.quantized import (
+        DynamicQuantizedConv1d as DynamicQuantizedConv1d,
+        DynamicQuantizedConv2d as DynamicQuantizedConv2d,
+        DynamicQuantizedConv3d as DynamicQuantizedConv3d,
+        DynamicQuantizedLinear as DynamicQuantizedLinear,
+        QuantizedLinear as QuantizedLinear,
+    )
     from burn.nn.random import (
         Bernoulli as Bernoulli,
         Multinomial as Multinomial,
@@ -256,6 +263,13 @@ else:
                 "MaxPool1d",
                 "MaxPool2d",
                 "MaxPool3d",
+            ),
+            "burn.nn.quantized": (
+                "DynamicQuantizedConv1d",
+                "DynamicQuantizedConv2d",
+                "DynamicQuantizedConv3d",
+                "DynamicQuantizedLinear",
+                "QuantizedLinear",
             ),
             "burn.nn.random": (
                 "Bernoulli",

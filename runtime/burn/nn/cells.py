@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from burn import ops
 from burn.box import Parameter
+from burn.dtypes import DType, float32
 from burn.nn import init
 from burn.nn.module import Module
 from burn.tensor import Tensor
@@ -19,17 +20,23 @@ class Cell(Module):
 
     gates: ClassVar[int]
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True) -> None:
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        dtype: DType = float32,
+    ) -> None:
         super().__init__()
         self.input_size, self.hidden_size = input_size, hidden_size
         rows = self.gates * hidden_size
-        self.weight_ih = self._drawn(rows, input_size)
-        self.weight_hh = self._drawn(rows, hidden_size)
-        self.bias_ih = self._drawn(rows) if bias else None
-        self.bias_hh = self._drawn(rows) if bias else None
+        self.weight_ih = self._drawn((rows, input_size), dtype)
+        self.weight_hh = self._drawn((rows, hidden_size), dtype)
+        self.bias_ih = self._drawn((rows,), dtype) if bias else None
+        self.bias_hh = self._drawn((rows,), dtype) if bias else None
 
-    def _drawn(self, *shape: int) -> Parameter:
-        return Parameter(init.kaiming_uniform(shape, self.hidden_size))
+    def _drawn(self, shape: tuple[int, ...], dtype: DType) -> Parameter:
+        return Parameter(init.kaiming_uniform(shape, self.hidden_size, dtype))
 
     def _inputs(self, x: Tensor) -> Tensor:
         """Return the contribution of the input to the gates: [batch, gates hidden]."""
@@ -99,10 +106,11 @@ class RNNCell(Cell):
         hidden_size: int,
         bias: bool = True,
         nonlinearity: str = "tanh",
+        dtype: DType = float32,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"expected tanh or relu, got {nonlinearity!r}")
-        super().__init__(input_size, hidden_size, bias)
+        super().__init__(input_size, hidden_size, bias, dtype)
         self.nonlinearity = nonlinearity
 
     def __call__(self, x: Tensor, h: Tensor | None = None) -> Tensor:

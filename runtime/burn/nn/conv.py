@@ -4,6 +4,7 @@ from math import prod
 
 from burn import ops
 from burn.box import Parameter
+from burn.dtypes import DType, float32
 from burn.nn import init
 from burn.nn.module import Module
 from burn.ops.window import Extents, Padding, per_axis
@@ -22,6 +23,7 @@ class _Layer(Module):
         kernel_size: Extents,
         groups: int,
         bias: bool,
+        dtype: DType,
         transposed: bool,
     ) -> None:
         super().__init__()
@@ -38,9 +40,11 @@ class _Layer(Module):
             first, second = second, first
         shape = (first, second // groups, *self.kernel_size)
         fan_in = prod(shape[1:])
-        self.weight = Parameter(init.kaiming_uniform(shape, fan_in))
+        self.weight = Parameter(init.kaiming_uniform(shape, fan_in, dtype))
         self.bias = (
-            Parameter(init.kaiming_uniform((out_channels,), fan_in)) if bias else None
+            Parameter(init.kaiming_uniform((out_channels,), fan_in, dtype))
+            if bias
+            else None
         )
 
     def describe(self) -> str:
@@ -66,8 +70,10 @@ class _Windowed(_Layer):
         dilation: Extents = 1,
         groups: int = 1,
         bias: bool = True,
+        dtype: DType = float32,
     ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, groups, bias, False)
+        sizes = in_channels, out_channels, kernel_size, groups
+        super().__init__(*sizes, bias, dtype, transposed=False)
         self.stride, self.padding, self.dilation = stride, padding, dilation
 
 
@@ -163,8 +169,10 @@ class _ConvTranspose(_Layer):
         groups: int = 1,
         bias: bool = True,
         dilation: Extents = 1,
+        dtype: DType = float32,
     ) -> None:
-        super().__init__(in_channels, out_channels, kernel_size, groups, bias, True)
+        sizes = in_channels, out_channels, kernel_size, groups
+        super().__init__(*sizes, bias, dtype, transposed=True)
         self.stride, self.padding, self.dilation = stride, padding, dilation
         self.output_padding = output_padding
 

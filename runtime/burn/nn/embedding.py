@@ -4,6 +4,7 @@ from typing import Literal
 
 from burn import dtypes, ops
 from burn.box import Parameter
+from burn.dtypes import DType
 from burn.nn import init
 from burn.nn.module import Module
 from burn.tensor import Tensor
@@ -25,6 +26,7 @@ class Embedding(Module):
         padding_idx: int | None = None,
         *,
         scale_grad_by_freq: bool = False,
+        dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
         self.num_embeddings = num_embeddings
@@ -38,7 +40,7 @@ class Embedding(Module):
         self.padding_idx = padding_idx
         self.scale_grad_by_freq = scale_grad_by_freq
         shape = num_embeddings, embedding_dim
-        self.weight = Parameter(init.normal(shape, zero_row=padding_idx))
+        self.weight = Parameter(init.normal(shape, 1.0, dtype, padding_idx))
 
     def __call__(self, indices: Tensor) -> Tensor:
         if dtypes.is_float(indices.dtype):

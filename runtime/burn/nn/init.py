@@ -98,9 +98,11 @@ def normal(
     return _drawn(shape, dtype, draw)
 
 
-def kaiming_uniform(shape: tuple[int, ...], fan_in: int) -> Deferred:
+def kaiming_uniform(
+    shape: tuple[int, ...], fan_in: int, dtype: DType = float32
+) -> Deferred:
     """Return uniform values within ``1 / sqrt(fan_in)``, PyTorch's default."""
-    return uniform(shape, 1.0 / math.sqrt(fan_in) if fan_in else 0.0)
+    return uniform(shape, 1.0 / math.sqrt(fan_in) if fan_in else 0.0, dtype)
 
 
 def kaiming_normal(shape: tuple[int, ...], gain: float = math.sqrt(2.0)) -> Deferred:

@@ -2,6 +2,7 @@
 
 from burn import ops
 from burn.box import Parameter
+from burn.dtypes import DType, float32
 from burn.nn import init
 from burn.nn.module import Module
 from burn.tensor import Tensor
@@ -10,19 +11,25 @@ from burn.tensor import Tensor
 class Linear(Module):
     """``x @ weight.mT + bias`` over the last axis: [..., in] to [..., out].
 
-    ``weight`` is [out, in], ``bias`` [out].
+    ``weight`` is [out, in], ``bias`` [out], both of ``dtype``.
     """
 
     turned_in_burn = ("weight",)
 
-    def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        dtype: DType = float32,
+    ) -> None:
         super().__init__()
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter(
-            init.kaiming_uniform((out_features, in_features), in_features)
+            init.kaiming_uniform((out_features, in_features), in_features, dtype)
         )
         self.bias = (
-            Parameter(init.kaiming_uniform((out_features,), in_features))
+            Parameter(init.kaiming_uniform((out_features,), in_features, dtype))
             if bias
             else None
         )
@@ -41,11 +48,13 @@ class Conv1D(Module):
     like the layer of this name in GPT-2.
     """
 
-    def __init__(self, nf: int, nx: int, bias: bool = True) -> None:
+    def __init__(
+        self, nf: int, nx: int, bias: bool = True, dtype: DType = float32
+    ) -> None:
         super().__init__()
         self.nf, self.nx = nf, nx
-        self.weight = Parameter(init.normal((nx, nf), 0.02))
-        self.bias = Parameter(init.constant((nf,), 0.0)) if bias else None
+        self.weight = Parameter(init.normal((nx, nf), 0.02, dtype))
+        self.bias = Parameter(init.constant((nf,), 0.0, dtype)) if bias else None
 
     def __call__(self, x: Tensor) -> Tensor:
         y = x @ self.weight

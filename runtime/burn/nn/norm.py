@@ -14,7 +14,7 @@ _IN_BURN = {"weight": "gamma", "bias": "beta"}
 
 
 def _parameter(
-    wanted: bool, shape: tuple[int, ...], value: float, dtype: DType = dtypes.float32
+    wanted: bool, shape: tuple[int, ...], value: float, dtype: DType
 ) -> Parameter | None:
     return Parameter(init.constant(shape, value, dtype)) if wanted else None
 
@@ -123,12 +123,14 @@ class LayerNorm(Module):
         eps: float = 1e-5,
         elementwise_affine: bool = True,
         bias: bool = True,
+        dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
-        self.weight = _parameter(elementwise_affine, self.normalized_shape, 1.0)
-        self.bias = _parameter(elementwise_affine and bias, self.normalized_shape, 0.0)
+        shape, has_bias = self.normalized_shape, elementwise_affine and bias
+        self.weight = _parameter(elementwise_affine, shape, 1.0, dtype)
+        self.bias = _parameter(has_bias, shape, 0.0, dtype)
 
     def __call__(self, x: Tensor) -> Tensor:
         axis = _last(self.normalized_shape, x)
@@ -152,11 +154,12 @@ class RMSNorm(Module):
         normalized_shape: int | tuple[int, ...],
         eps: float | None = None,
         elementwise_affine: bool = True,
+        dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
         self.normalized_shape = _shape(normalized_shape)
         self.eps = eps
-        self.weight = _parameter(elementwise_affine, self.normalized_shape, 1.0)
+        self.weight = _parameter(elementwise_affine, self.normalized_shape, 1.0, dtype)
 
     def __call__(self, x: Tensor) -> Tensor:
         axis, epsilon = _last(self.normalized_shape, x), self.eps
@@ -183,6 +186,7 @@ class GroupNorm(Module):
         num_channels: int,
         eps: float = 1e-5,
         affine: bool = True,
+        dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
         if num_channels % num_groups:
@@ -191,8 +195,8 @@ class GroupNorm(Module):
                 f"got {num_channels}"
             )
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self.weight = _parameter(affine, (num_channels,), 1.0)
-        self.bias = _parameter(affine, (num_channels,), 0.0)
+        self.weight = _parameter(affine, (num_channels,), 1.0, dtype)
+        self.bias = _parameter(affine, (num_channels,), 0.0, dtype)
 
     def __call__(self, x: Tensor) -> Tensor:
         return ops.group_norm(
@@ -209,12 +213,16 @@ class _InstanceNorm(Module):
     names_in_burn = _IN_BURN
 
     def __init__(
-        self, num_features: int, eps: float = 1e-5, affine: bool = False
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        affine: bool = False,
+        dtype: DType = dtypes.float32,
     ) -> None:
         super().__init__()
         self.num_features, self.eps = num_features, eps
-        self.weight = _parameter(affine, (num_features,), 1.0)
-        self.bias = _parameter(affine, (num_features,), 0.0)
+        self.weight = _parameter(affine, (num_features,), 1.0, dtype)
+        self.bias = _parameter(affine, (num_features,), 0.0, dtype)
 
     def __call__(self, x: Tensor) -> Tensor:
         if x.ndim != self.rank + 2:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from burn import ops
 from burn.box import Parameter
+from burn.dtypes import DType, float32
 from burn.nn import init
 from burn.nn.dropout import Dropout
 from burn.nn.module import Module
@@ -35,6 +36,7 @@ class Recurrent(Module):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        dtype: DType = float32,
     ) -> None:
         super().__init__()
         #: Between layers; a stack without it draws no random state.
@@ -49,7 +51,7 @@ class Recurrent(Module):
             for suffix in self._suffixes:
                 for name, shape in zip(_NAMES, shapes, strict=True):
                     if bias or not name.startswith("bias"):
-                        value = init.kaiming_uniform(shape, hidden_size)
+                        value = init.kaiming_uniform(shape, hidden_size, dtype)
                         path = f"{name}_l{layer}{suffix}"
                         setattr(self, path, Parameter(value))
 
@@ -170,18 +172,12 @@ class RNN(Recurrent):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        dtype: DType = float32,
     ) -> None:
         if nonlinearity not in ("tanh", "relu"):
             raise ValueError(f"expected tanh or relu, got {nonlinearity!r}")
-        super().__init__(
-            input_size,
-            hidden_size,
-            num_layers,
-            bias,
-            batch_first,
-            dropout,
-            bidirectional,
-        )
+        sizes = input_size, hidden_size, num_layers
+        super().__init__(*sizes, bias, batch_first, dropout, bidirectional, dtype)
         self.nonlinearity = nonlinearity
 
     def __call__(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:

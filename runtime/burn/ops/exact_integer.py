@@ -23,7 +23,7 @@ _EXACT = 2.0**24
 _BYTES = 255.0**2
 
 
-@primitive(no_gradient="integers have no gradient")
+@primitive(removable=True, no_gradient="integers have no gradient")
 def integer_matmul(
     x: Array,
     y: Array,
@@ -40,7 +40,7 @@ def integer_matmul(
     return _wrapped(_product(*operands, _bound(x, y)))
 
 
-@primitive(no_gradient="integers have no gradient")
+@primitive(removable=True, no_gradient="integers have no gradient")
 def integer_conv(
     x: Array,
     weight: Array,

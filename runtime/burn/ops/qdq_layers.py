@@ -12,10 +12,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from burn.dtypes import DType, float32, integer_limits
+from burn.dtypes import DType, float32, int8, int32, integer_limits, uint8
 from burn.ops.fused import After, conv_then, linear_then
 from burn.ops.quantize import dequantize, quantize
-from burn.ops.support import Array
+from burn.ops.support import Array, namespace
 from burn.primitive import PLAN_ONLY, primitive
 
 #: Numbers, their scale and their zero point.
@@ -76,6 +76,23 @@ def to_integers(
 def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Array:
     """Return :func:`burn.ops.dequantize` by one scale."""
     return dequantize.kernel(x, scale, zero_point)
+
+
+@primitive(removable=True, no_gradient=PLAN_ONLY)
+def signed_rows(weight: Array) -> Array:
+    """Return weights [in, out] of 8 bits as int8 [out, in]; uint8 less 128."""
+    xp = namespace(weight)
+    if weight.dtype == uint8:
+        weight = (weight ^ np.uint8(128)).view(int8)
+    return xp.ascontiguousarray(weight.T)
+
+
+@primitive(removable=True, no_gradient=PLAN_ONLY)
+def signed_zero_point(zero_point: Array | None, weight: Array) -> Array:
+    """Return the zero point of :func:`signed_rows` of ``weight``, in int32."""
+    offset = 128 if weight.dtype == uint8 else 0
+    value = 0 if zero_point is None else zero_point.reshape(()).astype(int32)
+    return namespace(weight).asarray(value - offset, int32)
 
 
 @primitive(removable=True, no_gradient=PLAN_ONLY)

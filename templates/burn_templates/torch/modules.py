@@ -14,11 +14,13 @@ from torch import Tensor, nn
 class _Conv1D(nn.Module):
     """x @ weight + bias over the last axis: the layer of this name in GPT-2."""
 
-    def __init__(self, nf: int, nx: int, bias: bool = True) -> None:
+    def __init__(
+        self, nf: int, nx: int, bias: bool = True, dtype: Any = torch.float32
+    ) -> None:
         super().__init__()
-        self.weight = nn.Parameter(torch.empty(nx, nf))
+        self.weight = nn.Parameter(torch.empty(nx, nf, dtype=dtype))
         nn.init.normal_(self.weight, std=0.02)
-        self.bias = nn.Parameter(torch.zeros(nf)) if bias else None
+        self.bias = nn.Parameter(torch.zeros(nf, dtype=dtype)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
         y = x @ self.weight

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def _spread(values: Tensor, x: Tensor, axis: int, block_size: int) -> Tensor:
@@ -175,3 +175,118 @@ def _quantized_conv(
     factor = x_scale.float().reshape(()) * each / scale.float().reshape(())
     out = torch.round(total * factor.double())
     return _saturated(out if zero_point is None else out + zero_point, dtype)
+
+
+class _DynamicQuantizedLinear(nn.Module):
+    """x @ w + bias in integers of 8 bits, with the scale of x from its range."""
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        per_channel: bool = False,
+        zero_point: bool = False,
+        weight_dtype: torch.dtype = torch.int8,
+    ) -> None:
+        super().__init__()
+        each = (out_features,) if per_channel else ()
+        shape = in_features, out_features
+        self.weight = nn.Buffer(torch.zeros(shape, dtype=weight_dtype))
+        self.scale = nn.Buffer(torch.ones(each))
+        zeros = torch.zeros(each, dtype=weight_dtype) if zero_point else None
+        self.register_buffer("zero_point", zeros)
+        self.bias = nn.Parameter(torch.zeros(out_features)) if bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        scale, shift = _quantization_range(x)
+        integers = _quantize(x, scale, shift)
+        total = _integer_matmul(integers, self.weight, shift, self.zero_point)
+        y = total.float() * (scale * self.scale)
+        return y if self.bias is None else y + self.bias
+
+
+class _DynamicQuantizedConv(nn.Module):
+    """A convolution in integers of 8 bits, with the scale of x from its range."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        *,
+        rank: int,
+        zero_point: bool = False,
+        weight_dtype: torch.dtype = torch.int8,
+    ) -> None:
+        super().__init__()
+        kernel = (kernel_size,) * rank if isinstance(kernel_size, int) else kernel_size
+        shape = out_channels, in_channels // groups, *kernel
+        self.weight = nn.Buffer(torch.zeros(shape, dtype=weight_dtype))
+        self.scale = nn.Buffer(torch.ones(()))
+        zeros = torch.zeros((), dtype=weight_dtype) if zero_point else None
+        self.register_buffer("zero_point", zeros)
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
+        self.padding = padding
+        self.steps = {"stride": stride, "dilation": dilation, "groups": groups}
+
+    def forward(self, x: Tensor) -> Tensor:
+        scale, shift = _quantization_range(x)
+        operands = _quantize(x, scale, shift), self.weight, shift, self.zero_point
+        total = _integer_conv(*operands, padding=self.padding, **self.steps)
+        y = total.float() * (scale * self.scale)
+        return y if self.bias is None else y + _channels(self.bias, x.ndim - 1)
+
+
+def _unpack(x: Tensor, bits: int) -> Tensor:
+    """Return unsigned integers of few bits, the lowest bits of each byte first."""
+    shifts = torch.arange(0, 8, bits, dtype=torch.uint8, device=x.device)
+    return ((x.unsqueeze(-1) >> shifts) & (2**bits - 1)).flatten(-2)
+
+
+class _QuantizedLinear(nn.Module):
+    """x @ w.mT + bias, with w in blocks of integers of 2, 4 or 8 bits."""
+
+    def __init__(
+        self,
+        in_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        bits: int = 4,
+        block_size: int = 32,
+        zero_point: str | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        self.in_features, self.bits, self.block_size = in_features, bits, block_size
+        blocks = -(-in_features // block_size)
+        shape, each = (out_features, blocks), block_size * bits // 8
+        self.weight = nn.Buffer(torch.zeros(*shape, each, dtype=torch.uint8))
+        self.scale = nn.Buffer(torch.ones(shape, dtype=dtype))
+        zeros = torch.zeros(shape, dtype=dtype) if zero_point == "float" else None
+        if zero_point == "packed":
+            packed = out_features, -(-blocks * bits // 8)
+            zeros = torch.zeros(packed, dtype=torch.uint8)
+        self.register_buffer("zero_point", zeros)
+        self.bias = None
+        if bias:
+            self.bias = nn.Parameter(torch.zeros(out_features, dtype=dtype))
+
+    def forward(self, x: Tensor) -> Tensor:
+        integers = _unpack(self.weight.flatten(1), self.bits)[:, : self.in_features]
+        zeros = self.zero_point
+        if zeros is None:
+            zeros = torch.full_like(self.scale, 2 ** (self.bits - 1))
+        elif zeros.dtype == torch.uint8:
+            zeros = _unpack(zeros, self.bits)[:, : self.scale.shape[1]]
+        options = {"dtype": x.dtype, "block_size": self.block_size}
+        return F.linear(
+            x, _dequantize(integers, self.scale, zeros, **options), self.bias
+        )

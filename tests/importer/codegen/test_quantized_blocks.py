@@ -32,7 +32,7 @@ def test_scales_and_zero_points_are_in_the_record(tmp_path: Path) -> None:
     assert "nn.ModuleList(Layer() for _ in range(layers))" in source
     assert "self.scale = nn.buffer()" in source
     assert "self.zero_point = nn.buffer(dtype=burn.uint8)" in source
-    assert "self.quantizer(" in source
+    assert "self.linear_quantizer(" in source
 
 
 def test_zero_points_of_symmetric_quantization_are_not(tmp_path: Path) -> None:
@@ -59,3 +59,45 @@ def test_layers_quantize_their_own_input(tmp_path: Path) -> None:
     source = check(tmp_path, text, {"x": normal(3, 4)}, weights=weights)
     assert "nn.ModuleList(Layer() for _ in range(layers))" in source
     assert "= layer(x)" in source
+
+
+def test_dynamically_quantized_products_are_layers(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    weights: dict[str, Array] = {}
+    lines = '["/embed/Tanh"] v0 = Tanh (x)\n'
+    for i in range(3):
+        key = f"layers.{i}.fc"
+        weights[f"{key}.weight_quantized"] = rng.integers(-99, 99, (4, 4)).astype("i1")
+        weights[f"{key}.weight_scale"] = np.full(4, 0.01 + i / 500, np.float32)
+        weights[f"{key}.bias"] = normal(4, seed=i)
+        path, name = f"/layers.{i}/fc", f"layers__{i}__fc__"
+        product = f"MatMulInteger (q{i}, {name}weight_quantized, z{i})"
+        lines += f'["/q{i}"] q{i}, s{i}, z{i} = DynamicQuantizeLinear (v{i})\n'
+        lines += f'["{path}/MatMul_quant"] m{i} = {product}\n'
+        lines += f'["c{i}"] c{i} = Cast <to = 1> (m{i})\n'
+        lines += f'["f{i}"] f{i} = Mul (s{i}, {name}weight_scale)\n'
+        lines += f'["{path}/Mul"] p{i} = Mul (c{i}, f{i})\n'
+        lines += f'["{path}/Add"] a{i} = Add ({name}bias, p{i})\n'
+        lines += f'["/layers.{i}/Relu"] v{i + 1} = Relu (a{i})\n'
+    text = f"agraph (float[n, 4] x) => (float[n, 4] y) {{\n{lines}y = Neg (v3)\n}}"
+    source = check(tmp_path, text, {"x": normal(3, 4)}, weights=weights)
+    assert "self.fc = nn.DynamicQuantizedLinear(4, 4, per_channel=True)" in source
+    assert "nn.buffer" not in source and "ops.quantize" not in source
+
+
+def test_products_with_packed_weights_are_layers(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    weights: dict[str, Array] = {}
+    lines = '["/embed/Tanh"] v0 = Tanh (x)\n'
+    sizes = "<K = 16, N = 16, bits = 4, block_size = 16>"
+    for i in range(3):
+        key, name = f"layers.{i}.fc.weight", f"layers__{i}__fc__weight"
+        weights[f"{key}_Q4"] = rng.integers(0, 255, (16, 1, 8)).astype("u1")
+        weights[f"{key}_scales"] = np.abs(normal(16, seed=i)) / 9
+        operands = f"(v{i}, {name}_Q4, {name}_scales)"
+        lines += f'["/layers.{i}/fc/MatMul_Q4"] m{i} = com.microsoft.MatMulNBits '
+        lines += f'{sizes} {operands}\n["/layers.{i}/Relu"] v{i + 1} = Relu (m{i})\n'
+    text = f"agraph (float[n, 16] x) => (float[n, 16] y) {{\n{lines}y = Neg (v3)\n}}"
+    source = check(tmp_path, text, {"x": normal(3, 16)}, weights=weights)
+    assert "self.fc = nn.QuantizedLinear(16, 16, bias=False, block_size=16)" in source
+    assert "nn.buffer" not in source

@@ -59,7 +59,8 @@ class Case:
         """Return the model in float64, unless it tests half types beside float32."""
         if "float16" in self.model:
             return self.model
-        return re.sub(r"\bfloat\b", "double", self.model)
+        model = re.sub(r"\bto = 1\b", "to = 11", self.model)
+        return re.sub(r"\bfloat\b", "double", model)
 
 
 def cases(file: str) -> list[Case]:

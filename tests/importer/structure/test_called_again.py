@@ -1,4 +1,4 @@
-"""Modules that are called more than once, and layers with submodules."""
+"""Modules that are called again or not as a whole, and layers with submodules."""
 
 from pathlib import Path
 
@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from burn.record import open_record
+from tests.importer.looped import check, normal
 from tests.importer.structure.scoped_net import ScopedNet, check_import
+from tests.modules import Array
 
 
 def head(net: ScopedNet, x: str, copy: str) -> str:
@@ -67,3 +69,27 @@ def test_a_layer_of_an_author_with_a_module_inside(tmp_path: Path) -> None:
     y = net.linear("mlp.out", y, 3, 4)
     actual = check_import(tmp_path, net.model(y), net.feeds())
     assert actual.keys == set(net.weights)
+
+
+def test_modules_after_a_cycle_keep_their_class(tmp_path: Path) -> None:
+    """``first`` needs a sum outside of it that needs a product of ``first``."""
+    weights: dict[str, Array] = {
+        f"{name}.weight": normal(4, 4, seed=seed) / 2
+        for seed, name in enumerate(
+            ("first.a", "first.b", "block.a", "block.b", "block.c")
+        )
+    }
+    lines = """
+["/first/a/MatMul"] p = MatMul (x, first__a__weight)
+["/Add"] s = Add (p, x)
+["/first/b/MatMul"] q = MatMul (s, first__b__weight)
+["/block/a/MatMul"] a = MatMul (q, block__a__weight)
+["/block/Relu"] r = Relu (a)
+["/block/b/MatMul"] b = MatMul (r, block__b__weight)
+["/block/Tanh"] t = Tanh (b)
+["/block/c/MatMul"] c = MatMul (t, block__c__weight)
+["/Neg"] y = Neg (c)
+"""
+    text = f"agraph (float[n, 4] x) => (float[n, 4] y) {{{lines}}}"
+    source = check(tmp_path, text, {"x": normal(3, 4)}, weights=weights)
+    assert "self.block = Block()" in source and "self.block(" in source

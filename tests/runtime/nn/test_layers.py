@@ -278,3 +278,42 @@ def test_activations() -> None:
         (nn.Softmax(1), soft),
     ):
         np.testing.assert_allclose(layer(t).numpy(), values, rtol=1e-5, atol=1e-6)
+
+
+def first_result(result: Any) -> Any:
+    return result[0] if isinstance(result, tuple) else result
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda d: nn.Linear(4, 3, dtype=d), (2, 4)),
+        (lambda d: nn.Conv1D(3, 4, dtype=d), (2, 4)),
+        (lambda d: nn.Conv2d(4, 6, 3, dtype=d), (2, 4, 5, 5)),
+        (lambda d: nn.ConvTranspose1d(4, 6, 3, dtype=d), (2, 4, 5)),
+        (lambda d: nn.LayerNorm(4, dtype=d), (2, 4)),
+        (lambda d: nn.RMSNorm(4, dtype=d), (2, 4)),
+        (lambda d: nn.GroupNorm(2, 4, dtype=d), (2, 4, 5)),
+        (lambda d: nn.InstanceNorm1d(4, affine=True, dtype=d), (2, 4, 5)),
+        (lambda d: nn.LSTM(4, 3, bidirectional=True, dtype=d), (5, 2, 4)),
+        (lambda d: nn.GRU(4, 3, num_layers=2, dtype=d), (5, 2, 4)),
+        (lambda d: nn.RNN(4, 3, dtype=d), (5, 2, 4)),
+        (lambda d: nn.LSTMCell(4, 3, dtype=d), (2, 4)),
+        (lambda d: nn.GRUCell(4, 3, dtype=d), (2, 4)),
+        (lambda d: nn.RNNCell(4, 3, dtype=d), (2, 4)),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_parameters_and_results_have_the_dtype(
+    make: Any, shape: tuple[int, ...], dtype: type
+) -> None:
+    module = make(np.dtype(dtype))
+    assert {box.dtype for _, box in module.boxes()} == {np.dtype(dtype)}
+    x = np.random.default_rng(0).standard_normal(shape)
+    first = first_result(module(burn.tensor(x.astype(dtype))))
+    assert first.dtype == dtype
+    plain = make(np.dtype(np.float64))
+    values = module.state_dict().items()
+    state = {key: burn.tensor(value.numpy().astype("d")) for key, value in values}
+    expected = first_result(plain.load_state_dict(state)(burn.tensor(x)))
+    np.testing.assert_allclose(first.numpy(), expected.numpy(), rtol=0.02, atol=0.02)

@@ -350,6 +350,8 @@ def matmul_nbits(draw: Draw, version: int) -> Example:
         operands.append(integers(draw, (rows * width,), 0, 255, np.uint8))
     elif kind == "float":
         operands.append(np.abs(floats(draw, (rows * blocks,))))
+    if draw(st.booleans()):  # matrices, a row for each output
+        operands[2:] = [x.reshape(rows, -1) for x in operands[2:] if x is not None]
     attrs = {"K": columns, "N": rows, "bits": bits, "block_size": size}
     names = {0: ("a", "b", "c", columns)[-operands[0].ndim :]}  # type: ignore[union-attr]
     names |= {i: x.shape for i, x in enumerate(operands) if i and x is not None}

@@ -47,6 +47,7 @@ from burn_import.tracing.identifiers import (
 from burn_import.tracing.trace import Block, ModuleCall
 from burn_ir.containers import python_type
 from burn_ir.graph import Graph, Node, nested_nodes
+from burn_ir.layers import layer_of
 from burn_ir.op import Layer
 
 
@@ -323,7 +324,7 @@ def sequence_text(part: ModuleNode) -> str:
         if path is None:
             steps.append(_step_text(node, part.graph))
             continue
-        layer = node.op.layer(*(part.graph.type(name) for name in node.inputs))
+        layer = layer_of(part.graph, node)
         assert layer is not None
         part.layers[path] = layer
         steps += ["nn.Identity()"] * (int(path[-1]) - len(steps))

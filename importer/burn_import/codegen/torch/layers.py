@@ -171,6 +171,13 @@ def _helper(name: str, arguments: Arguments, pairs: Collection[str]) -> ast.expr
     return _call(f"_{name}", arguments, 2)
 
 
+def _quantized_conv(
+    name: str, arguments: Arguments, pairs: Collection[str]
+) -> ast.expr:
+    rank = ast.Constant(int(name[-2]))
+    return _call("_DynamicQuantizedConv", {**arguments, "rank": rank}, 2)
+
+
 ROWS: Mapping[str, Row] = {
     **dict.fromkeys(("Conv1d", "Conv2d", "Conv3d"), _conv),
     **dict.fromkeys((f"ConvTranspose{n}d" for n in (1, 2, 3)), _conv),
@@ -179,6 +186,9 @@ ROWS: Mapping[str, Row] = {
     **dict.fromkeys((f"InstanceNorm{n}d" for n in (1, 2, 3)), _instance_norm),
     "LocalResponseNorm": _lrn,
     "Conv1D": _helper,
+    **dict.fromkeys((f"DynamicQuantizedConv{n}d" for n in (1, 2, 3)), _quantized_conv),
+    "DynamicQuantizedLinear": _helper,
+    "QuantizedLinear": _helper,
     "GlobalAvgPool": _helper,
     **dict.fromkeys(DROPOUTS, _without_seed),
     "Attention": _without_seed,

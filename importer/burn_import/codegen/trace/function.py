@@ -47,6 +47,7 @@ from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.error_context import error_context
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.graph import Graph, Node
+from burn_ir.layers import layer_of
 from burn_ir.op import Branch, Derivative, Layer, Repeat
 from burn_ir.types import Type
 
@@ -320,7 +321,7 @@ class Run:
     def layer(
         self, node: Node, graph: Graph, path: Path, operands: Sequence[Any]
     ) -> None:
-        layer = node.op.layer(*(graph.type(name) for name in node.inputs))
+        layer = layer_of(graph, node)
         assert layer is not None
         self.layers[path] = layer
         args = layer.arguments(operands)

@@ -13,6 +13,7 @@ from burn_import.provenance.weight_owners import have_equal_contents, is_authore
 from burn_import.rewriting.graphs import rename
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
 from burn_ir.graph import Graph, Node
+from burn_ir.layers import layer_of
 
 
 def cse(graph: Graph) -> Graph:
@@ -80,7 +81,7 @@ def _is_computed(graph: Graph, name: str) -> bool:
 def _is_excluded(node: Node, graph: Graph) -> bool:
     if not node.op.deterministic or node.op.bodies():
         return True
-    return node.op.layer(*(graph.type(name) for name in node.inputs)) is not None
+    return layer_of(graph, node) is not None
 
 
 def _twin(key: Hashable, node: Node, seen: dict[Hashable, Node]) -> Node | None:

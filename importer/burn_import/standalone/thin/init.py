@@ -23,9 +23,11 @@ def normal(
     return Deferred(tuple(shape), dtype)
 
 
-def kaiming_uniform(shape: tuple[int, ...], fan_in: int) -> Deferred:
+def kaiming_uniform(
+    shape: tuple[int, ...], fan_in: int, dtype: DType = float32
+) -> Deferred:
     """The type of a value from the record."""
-    return Deferred(tuple(shape), float32)
+    return Deferred(tuple(shape), dtype)
 
 
 def _drawn(shape: tuple[int, ...], dtype: DType, draw: Any) -> Deferred:

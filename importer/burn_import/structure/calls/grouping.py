@@ -59,7 +59,7 @@ def _largest_module(stuck: list[Group]) -> Group:
 def _sort(
     groups: list[Group], order: Mapping[int, int]
 ) -> tuple[list[Group], list[Group]]:
-    """Return the groups in topological order, and those in cycles."""
+    """Return the groups in topological order, and those in cycles or between them."""
     maker = {
         name: index
         for index, group in enumerate(groups)
@@ -87,9 +87,24 @@ def _sort(
             waiting[user] -= 1
             if waiting[user] == 0:
                 heapq.heappush(ready, (first[user], user))
-    placed = set(done)
-    stuck = [group for index, group in enumerate(groups) if index not in placed]
-    return [groups[index] for index in done], stuck
+    stuck = _before_cycles(set(range(len(groups))) - set(done), needs, users)
+    return [groups[index] for index in done], [groups[index] for index in stuck]
+
+
+def _before_cycles(
+    stuck: set[int], needs: Sequence[set[int]], users: Sequence[Sequence[int]]
+) -> list[int]:
+    """Return those of ``stuck`` that a cycle needs, without those that need one."""
+    left = {index: sum(user in stuck for user in users[index]) for index in stuck}
+    last = [index for index, count in left.items() if not count]
+    while last:
+        index = last.pop()
+        del left[index]
+        for source in needs[index] & left.keys():
+            left[source] -= 1
+            if not left[source]:
+                last.append(source)
+    return sorted(left)
 
 
 class Invocations:

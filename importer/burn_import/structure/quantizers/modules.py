@@ -35,7 +35,7 @@ def with_quantizers(graph: Graph, node_paths: Places) -> tuple[Places, set[Path]
             continue
         while own and (own not in owning or own in lists):
             own = own[:-1]  # an activation, which holds nothing, or a list
-        word = _word(graph, quantize.inputs[1] or "")
+        word = _word(graph, quantize)
         scope = (*own, names.setdefault(own, Namespace()).unique(word))
         scopes[id(quantize)] = scopes[id(dequantize)] = scope
         added.add(scope)
@@ -90,11 +90,20 @@ def _reads(graph: Graph) -> dict[str, int]:
     return counts
 
 
-def _word(graph: Graph, scale: str) -> str:
-    """Return an attribute name for a quantizer: ``softmax_quantizer``."""
-    leaf = re.split(r"[./:]", original(graph, scale))[-1]
-    match = _SCALE.fullmatch(leaf)
-    if match is None:
+def _word(graph: Graph, quantize: Node) -> str:
+    """Return an attribute name for a quantizer: ``softmax_quantizer``.
+
+    It has the name of the operator whose result is quantized, as the file calls it, or
+    of the node itself: the scale of an output of the graph has the output's name.
+    """
+    scale, source = quantize.inputs[1] or "", quantize.inputs[0] or ""
+    match = _SCALE.fullmatch(re.split(r"[./:]", original(graph, scale))[-1])
+    producer = graph.producers.get(source)
+    if match is not None:
+        name = match[1]
+    elif producer is not None:
+        name = producer.op.onnx
+    else:
         return QUANTIZER.lower()
-    word = re.sub(r"_\d+$", "", snake(match[1]).replace("mat_mul", "matmul"))
+    word = re.sub(r"_\d+$", "", snake(name).replace("mat_mul", "matmul"))
     return attribute(f"{word}_{QUANTIZER.lower()}")

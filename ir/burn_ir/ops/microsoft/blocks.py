@@ -6,7 +6,7 @@ from typing import Any
 
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value, operator
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.matmul import check_inner
 from burn_ir.ops.microsoft.quantize import DOMAIN
 from burn_ir.ops.options import non_default
@@ -73,6 +73,41 @@ class MatMulNBits(Op, onnx="MatMulNBits", domain=DOMAIN, versions=(1,)):
             terms.popitem()
         options = non_default(bits=(self.bits, 4))
         return ops.matmul_nbits(x, weight, scale, *terms.values(), **options)
+
+    def layer(self, x: Type, *operands: Type | None) -> Layer | None:
+        weight, scale, zero_point, group, bias = (*operands, *(None,) * 4)[:5]
+        present = [t for t in (weight, scale, zero_point, bias) if t is not None]
+        if group is not None or any(t.known is None for t in present):
+            return None
+        matrices = [t for t in (scale, zero_point) if t is not None]
+        if any(t.rank != 2 or t.dims[0] != self.N for t in matrices):
+            return None
+        packing = _packing(zero_point, scale)
+        if zero_point is not None and packing is None:
+            return None
+        weights = {"weight": 1, "scale": 2} | ({"zero_point": 3} if packing else {})
+        tables = {"weight"} | ({"zero_point"} if packing == "packed" else set())
+        options = non_default(
+            bias=(bias is not None, True),
+            bits=(self.bits, 4),
+            block_size=(self.block_size, 32),
+            zero_point=(packing, None),
+        )
+        if bias is not None:
+            weights["bias"] = 5
+        sizes = self.K, self.N
+        return Layer(
+            "QuantizedLinear", sizes, options, weights, tables=frozenset(tables)
+        )
+
+
+def _packing(zero_point: Type | None, scale: Type | None) -> str | None:
+    """Return how zero points are stored, as ``nn.QuantizedLinear`` calls it."""
+    if zero_point is None or scale is None:
+        return None
+    if zero_point.dtype == dtypes.uint8:
+        return "packed"
+    return "float" if zero_point.dtype == scale.dtype else None
 
 
 @operator

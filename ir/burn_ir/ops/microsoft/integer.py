@@ -7,7 +7,7 @@ from typing import Any, Literal
 from burn import dtypes, ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value, operator
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.activation import outgrows
 from burn_ir.ops.conv import Convolving, extents_like
 from burn_ir.ops.microsoft.attention import FILTER, Attention
@@ -156,6 +156,37 @@ class DynamicQuantizeMatMul(
         total = ops.integer_matmul(octets, y, zero_point, *rest)
         result = total.cast(x.dtype) * (scale * y_scale)
         return result if bias is None else result + bias
+
+    def layer(self, x: Type, *operands: Type | None) -> Layer | None:
+        weight, scale, zero_point, bias = (*operands, *(None,) * 3)[:4]
+        present = [t for t in (weight, scale, zero_point, bias) if t is not None]
+        if any(t.known is None for t in present) or weight is None or scale is None:
+            return None
+        if x.dtype != dtypes.float32 or weight.rank != 2 or scale.rank > 1:
+            return None
+        inner, outer = weight.dims
+        if zero_point is not None and zero_point.shape != scale.shape:
+            return None
+        if scale.rank and scale.shape != (outer,):
+            return None
+        if bias is not None and bias.shape != (outer,):
+            return None
+        options = non_default(
+            bias=(bias is not None, True),
+            per_channel=(scale.rank == 1, False),
+            zero_point=(zero_point is not None, False),
+            weight_dtype=(weight.dtype, dtypes.int8),
+        )
+        names = ("weight", "scale", "zero_point", "bias")
+        operands = (weight, scale, zero_point, bias)
+        weights = {
+            name: i
+            for i, (name, t) in enumerate(zip(names, operands, strict=True), 1)
+            if t is not None
+        }
+        tables = frozenset({"weight", "zero_point"} & weights.keys())
+        sizes = inner, outer
+        return Layer("DynamicQuantizedLinear", sizes, options, weights, tables=tables)
 
 
 @operator

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import burn
 from burn.backend.cpu import Cpu
 from burn.backend.cpu.onednn.binding import engine
 from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, rebatched
@@ -205,13 +204,19 @@ def test_there_and_back(order: Any, shift: Any, dtype: Any) -> None:
     compare(from_integers, laid_out(integers(dtype, 6, 7, 20), order), *by)
 
 
-def test_weights_with_a_zero_point_are_numpys() -> None:
-    weight = (integers(int8, 12, 40, seed=1), WEIGHT_SCALES, zero(np.int8, 3))
-    x = (integers(uint8, 3, 40), scale(0.02), None)
+def test_weights_with_a_zero_point() -> None:
+    for dtype, by in ((np.int8, WEIGHT_SCALES), (np.int32, scale(0.02))):
+        weight = (integers(int8, 12, 40, seed=1), by, zero(dtype, 3))
+        compare(linear_of_integers, (integers(uint8, 3, 40), scale(0.02), None), weight)
+
+
+def test_convolutions_with_zero_points_of_weights_are_numpys() -> None:
+    weight = (integers(int8, 12, 8, 3, 3, seed=1), WEIGHT_SCALES, zero(np.int8, 3))
     session = engine.current()
     assert session is not None
     session.primitives.clear()
-    actual = linear_of_integers.kernel_for(Cpu())(x, weight)
+    actual = conv_of_integers.kernel_for(Cpu())(X["unsigned"], weight)
     assert not session.primitives.implementations()
-    np.testing.assert_array_equal(actual, linear_of_integers.kernel(x, weight))
-    assert burn.from_numpy(actual).dtype == np.float32
+    np.testing.assert_array_equal(
+        actual, conv_of_integers.kernel(X["unsigned"], weight)
+    )

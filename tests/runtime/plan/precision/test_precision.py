@@ -246,6 +246,26 @@ def test_products_with_weights_that_are_quantized_by_columns() -> None:
     assert noise(result(x), function(x)) < 1e-4
 
 
+@pytest.mark.parametrize("is_read_twice", [False, True])
+def test_moved_integers_are_operands_of_layers(is_read_twice: bool) -> None:
+    weight = np.clip(np.rint(normal(4, 6) * 40), -127, 127).astype(np.int8)
+    held = burn.Buffer(burn.from_numpy(weight))
+    by = burn.Buffer(burn.from_numpy(np.linspace(0.004, 0.008, 4, dtype=np.float32)))
+    scale = burn.Buffer(burn.from_numpy(np.array([0.03], np.float32)))
+
+    def function(x: Any) -> Any:
+        x = ops.dequantize(ops.quantize(x, scale, dtype=int8), scale)
+        x = x.transpose(1, 2).flatten(2)
+        y = ops.linear(x, ops.dequantize(held, by, axis=0))
+        return y + ops.sum(x) if is_read_twice else y
+
+    result = burn.compile(function, precision="int8")
+    for seed in range(3):
+        x = burn.from_numpy(normal(2, 2, 5, 3, seed=seed))
+        assert noise(result(x), function(x)) < 1e-4
+    assert ("linear_of_integers", np.float32) in steps(result)
+
+
 def test_the_accuracy_is_that_of_the_examples() -> None:
     model, given = Net(), [images(seed=seed) for seed in range(3)]
     function = burn.compile(model, precision="int8", calibration=given)

@@ -6,7 +6,7 @@ from functools import cached_property
 from burn.backend.cpu.bind.program import Program
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.jit.policy import KernelPolicy, has_compiler
-from burn.backend.cpu.onednn.binding.engine import current, drop_packed
+from burn.backend.cpu.onednn.binding.engine import current, drop_packed, no_gain
 from burn.plan import passes
 from burn.plan.executable import Plan
 from burn.plan.passes import run_passes
@@ -17,6 +17,10 @@ from burn.plan.passes.fusion.concats import with_flat_concats
 from burn.plan.passes.fusion.expansions import join_expansions
 from burn.plan.passes.fusion.split_epilogues import split_epilogue
 from burn.plan.passes.graph import Pass
+from burn.plan.passes.precision.dynamic_layers import (
+    form_dynamic_layers,
+    fuse_dynamic_bias,
+)
 from burn.plan.passes.unique_slots import with_unique_slots
 from burn.plan.plan_ir import Segment, boxes_read
 from burn.plan.replay import Replay
@@ -79,6 +83,8 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
         left_out.append(in_chains)
     lowering = plan.lowering if plan.can_lower else ()
     every = (*passes.PASSES, *lowering, *passes.LAST)
+    if no_gain("int8") is None and not plan.has_gradients:
+        every = (form_dynamic_layers, fuse_dynamic_bias, without_dead, *every)
     if policy.is_generating:
         every = (*every, with_flat_concats, join_expansions, without_dead)
         if current() is None:

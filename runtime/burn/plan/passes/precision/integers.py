@@ -46,13 +46,38 @@ def form_integer_layers(step: Step, graph: Graph) -> list[Step] | None:
     primitive = LAYERS.get(step.primitive)
     if primitive is None or step.dtypes != (FLOAT32,):
         return None
-    x = _integers(step.args[0], graph)
+    x, moves = _input(step.args[0], graph)
     weight, before = _weight(step.args[1], graph)
     if x is None or weight is None or graph.known(weight[0])[1] != int8:
         return None
     bias, residual = (*step.args[2:], None, None)[:2]
     args = (x, weight, bias, residual)
-    return [*before, replace(step, primitive=primitive, args=args)]
+    return [*moves, *before, replace(step, primitive=primitive, args=args)]
+
+
+def _input(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
+    """Return the integer input of a layer, and the steps that move its elements."""
+    floats: list[Step] = []
+    while (operand := _integers(value, graph)) is None:
+        step = graph.maker.get(value.place) if type(value) is Slot else None
+        if not isinstance(step, Step) or step.primitive not in _COMMUTING:
+            return None, []
+        floats.append(step)
+        value = step.args[0]
+    numbers, *scaling = operand
+    moves: list[Step] = []
+    for step in reversed(floats):
+        numbers = _moved(step, numbers, graph, moves)
+    return (numbers, *scaling), moves
+
+
+def _moved(step: Step, numbers: Any, graph: Graph, moves: list[Step]) -> Slot:
+    """Append ``step`` for integers in place of floats, and return its result."""
+    new = graph.new_step(step.primitive, (numbers, *step.args[1:]), step.shapes[0])
+    new = replace(new, static=step.static, dtypes=(graph.known(numbers)[1],))
+    graph.maker[new.outputs[0]] = new
+    moves.append(new)
+    return Slot(new.outputs[0])
 
 
 def _scaling_by_one(step: Step, graph: Graph) -> list[Step]:
@@ -130,11 +155,8 @@ def _weight(value: Any, graph: Graph) -> tuple[Any, list[Step]]:
     source = _integers(step.args[0], graph, 1)
     if source is None or len(step.shapes[0]) != 2:
         return None, []
-    dtype = graph.known(source[0])[1]
-    turned = graph.new_step(transpose, (source[0], *step.args[1:]), step.shapes[0])
-    turned = replace(turned, static=step.static, dtypes=(dtype,))
-    graph.maker[turned.outputs[0]] = turned
-    return (Slot(turned.outputs[0]), *source[1:]), [turned]
+    moves: list[Step] = []
+    return (_moved(step, source[0], graph, moves), *source[1:]), moves
 
 
 @pair_rule

@@ -1,8 +1,8 @@
 """Int8 layers with oneDNN.
 
 Products are accumulated in int32; scales, epilogue and requantization are one pass.
-Weights are signed and have no zero point. Without VNNI sums of two products could
-saturate: NumPy computes on such processors.
+Weights are signed; those of linear layers may have a zero point. Without VNNI sums of
+two products could saturate: NumPy computes on such processors.
 """
 
 from typing import Any, NamedTuple
@@ -64,7 +64,7 @@ class QuantizedOperands(NamedTuple):
         """Return the cache key of the operands."""
         numbers = [form(part[0]) for part in (self.x, self.weight)]
         scaled = [_count(part) for part in (self.x[1], self.weight[1])]
-        shifted = [is_shifted(self.x[2])]
+        shifted = [is_shifted(self.x[2]), is_shifted(self.weight[2])]
         if self.result is not None:
             shifted.append(is_shifted(self.result[1]))
         addend = self.residual
@@ -78,8 +78,8 @@ class QuantizedOperands(NamedTuple):
 
 def session_for(layer: QuantizedOperands) -> Session | None:
     """Return the session if oneDNN supports the operands."""
-    (x, _, _), (weight, _, shift) = layer.x, layer.weight
-    if x.dtype not in (int8, uint8) or weight.dtype != int8 or is_shifted(shift):
+    x, weight = layer.x[0], layer.weight[0]
+    if x.dtype not in (int8, uint8) or weight.dtype != int8:
         return None
     addend = layer.residual
     if isinstance(addend, tuple):
@@ -182,7 +182,7 @@ def _assign(target: Array, source: Array) -> None:
 
 def _scaling_arrays(layer: QuantizedOperands) -> list[Array]:
     """Return scales and zero points, in the order of :func:`scalings_of`."""
-    scales, shifts = [layer.x[1], layer.weight[1]], [layer.x[2]]
+    scales, shifts = [layer.x[1], layer.weight[1]], [layer.x[2], layer.weight[2]]
     if layer.result is not None:
         scales.append(layer.result[0])
         shifts.append(layer.result[1])
@@ -194,6 +194,7 @@ def scalings_of(layer: QuantizedOperands, mask: int) -> Scalings:
     by_output = mask if _count(layer.weight[1]) > 1 else 0
     scales = [(SRC, 0), (WEIGHTS, by_output)]
     shifts = [SRC] if is_shifted(layer.x[2]) else []
+    shifts += [WEIGHTS] if is_shifted(layer.weight[2]) else []
     if layer.result is not None:
         scales.append((DST, 0))
         if is_shifted(layer.result[1]):

@@ -39,6 +39,7 @@ from burn.backend.cpu.onednn.kernels.quantization.quantized import (
     session_for,
     weights_of,
 )
+from burn.backend.cpu.onednn.kernels.quantization.rounding import is_shifted
 from burn.dtypes import DType
 from burn.ops.qdq_layers import (
     Integers,
@@ -70,7 +71,9 @@ def conv_of_integers(
     done = limited(after, limits)
     layer = QuantizedOperands(x, weight, bias, residual, result, dtype, done)
     session = session_for(layer)
-    if session is not None and x[0].ndim in _RANKS and x[0].size:
+    if is_shifted(weight[2]) or x[0].ndim not in _RANKS or not x[0].size:
+        session = None
+    if session is not None:
         in_place = may_be_in_place(layer)
 
         def make(primitives: Primitives) -> "Layer | None":

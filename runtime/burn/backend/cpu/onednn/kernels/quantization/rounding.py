@@ -50,12 +50,16 @@ def from_integers(x: Array, scale: Array, zero_point: Array | None = None) -> Ar
 
 
 def is_shifted(zero_point: Array | None) -> bool:
-    """Return whether there is a nonzero zero point."""
-    return zero_point is not None and bool(np.any(zero_point))
+    """Return whether there is a zero point that is not 0 or, in int32, is computed."""
+    if zero_point is None:
+        return False
+    return zero_point.dtype == int32 or bool(np.any(zero_point))
 
 
 def wide(zero_point: Any) -> Array:
-    """Return a zero point in the library's dtype, which a plan keeps."""
+    """Return a zero point in the library's dtype; a plan keeps one that is stored."""
+    if zero_point.dtype == int32:
+        return np.asarray(zero_point)
     offset = np.asarray(zero_point, np.int32)
     notes = noting()
     if notes is not None:
