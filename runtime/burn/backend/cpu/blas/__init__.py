@@ -2,7 +2,7 @@
 that become generated kernels.
 """
 
-from burn.backend.cpu.blas import expansion, linear
+from burn.backend.cpu.blas import attention, expansion, linear
 from burn.backend.cpu.blas.convolution import KERNELS
 
-__all__ = ["KERNELS", "expansion", "linear"]
+__all__ = ["KERNELS", "attention", "expansion", "linear"]

@@ -332,3 +332,59 @@ exit:
 
 declare i64 @llvm.umin.i64(i64, i64)
 """
+
+
+def line_source(tiles: Tiles, name: str, text: str) -> str:
+    """Return the function that calls the tiles of a line, for its pixels."""
+    parameters, advance, callee, arguments = text.strip().split("\n")
+    choices = []
+    for size, smaller in zip(tiles.pixels, (*tiles.pixels[1:], 0), strict=True):
+        least = f"  %fits{size} = icmp uge i64 %remaining, {size}"
+        other = f"size{smaller}" if smaller else "next"
+        branch = f"  br i1 %fits{size}, label %use{size}, label %{other}"
+        call = f"  call void @{callee}{size}({arguments})"
+        choices += [f"size{size}:", least, branch, f"use{size}:", call]
+        choices.append("  br label %next")
+    used = ", ".join(f"[ {size}, %use{size} ]" for size in tiles.pixels)
+    return _LINE.format(
+        name=name,
+        parameters=parameters,
+        advance=advance,
+        largest=tiles.pixels[0],
+        choices="\n".join(choices),
+        used=f"{used}, [ 1, %size{tiles.pixels[-1]} ]",
+    )
+
+
+#: The parameters of a line of a pointwise convolution, the move to a pixel, the
+#: function of a tile, and its arguments.
+POINTWISE = """
+ptr %x, ptr %b, ptr %out, ptr %bias, ptr %limits, ptr %offsets, i64 %taps, \
+i64 %inner, i64 %pixel, i64 %left, i64 %pixels
+%x.done = mul i64 %i, {pixel}
+{tile}
+ptr %x.tile, ptr %b, ptr %out.tile, ptr null, ptr %bias, ptr %limits, ptr %offsets, \
+i64 %taps, i64 %inner, i64 %pixel, i64 %left, i1 true, i1 true
+"""
+_LINE = """\
+define internal void @{name}({parameters}) noinline {{
+entry:
+  br label %tile
+tile:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %remaining = sub i64 %pixels, %i
+  {advance}
+  %x.tile = getelementptr i8, ptr %x, i64 %x.done
+  %out.done = mul i64 %i, %pixel
+  %out.tile = getelementptr i8, ptr %out, i64 %out.done
+  br label %size{largest}
+{choices}
+next:
+  %used = phi i64 {used}
+  %i.next = add i64 %i, %used
+  %i.more = icmp ult i64 %i.next, %pixels
+  br i1 %i.more, label %tile, label %exit
+exit:
+  ret void
+}}
+"""

@@ -1,7 +1,5 @@
 """The LLVM IR of a pointwise convolution and the depthwise one that reads it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
 
@@ -9,9 +7,14 @@ import numpy as np
 
 from burn.backend.cpu.jit.functions import EXP_PLUS_ONE, write
 from burn.backend.cpu.jit.images.activation_source import activation_source
-from burn.backend.cpu.jit.images.convolution_source import Tiles, tile_source
+from burn.backend.cpu.jit.images.convolution_source import (
+    POINTWISE,
+    Tiles,
+    line_source,
+    tile_source,
+)
 from burn.backend.cpu.jit.native import INT64
-from burn.backend.cpu.jit.writer import ENTRIES, LlvmWriter
+from burn.backend.cpu.jit.writer import ENTRIES, BranchWriter, part_source
 
 FLOAT32 = np.dtype(np.float32)
 #: The kinds of activations: a clip, another piecewise linear function, and SiLU.
@@ -27,34 +30,6 @@ INTEGERS = (
     *("taps", "stride", "top", "left.bytes", "lines", "columns"),
     *("ring.bytes", "row.bytes", "held.pixel", "table.bytes"),
 )
-
-
-class _Writer(LlvmWriter):
-    """A builder with conditional blocks."""
-
-    @contextmanager
-    def when(self, condition: str) -> Iterator[None]:
-        """Emit a block that runs if ``condition`` (i1) holds."""
-        self._names += 1
-        number = self._names
-        self.lines.append(f"  br i1 {condition}, label %y{number}, label %z{number}")
-        self.lines.append(f"y{number}:")
-        self._block = f"y{number}"
-        yield
-        self.lines += [f"  br label %z{number}", f"z{number}:"]
-        self._block = f"z{number}"
-
-    def at(self, pointer: str, bytes_: str) -> str:
-        """Return a pointer moved by some bytes."""
-        return self.do(f"getelementptr i8, ptr {pointer}, i64 {bytes_}")
-
-    def times(self, one: str, other: str) -> str:
-        """Return a product of integers."""
-        return self.do(f"mul i64 {one}, {other}")
-
-    def limited(self, one: str, other: str, which: str) -> str:
-        """Return the least or the largest of two integers (smin, smax)."""
-        return self.do(f"call i64 @llvm.{which}.i64(i64 {one}, i64 {other})")
 
 
 class Form(NamedTuple):
@@ -79,13 +54,13 @@ def source_of(form: Form) -> str:
     is_clip = activations[0] != SCALED
     functions = [
         tile_source(wide, pixel, is_clip=is_clip),
-        _line(wide, "pointwise", _POINTWISE.format(pixel=pixel, tile="tile")),
-        _line(narrow, "depthwise", _DEPTHWISE),
+        line_source(wide, "pointwise", POINTWISE.format(pixel=pixel, tile="tile")),
+        line_source(narrow, "depthwise", _DEPTHWISE),
     ]
     if form.has_half:
         functions += [
             tile_source(half, pixel, is_clip=is_clip, name="half"),
-            _line(half, "remaining", _POINTWISE.format(pixel=pixel, tile="half")),
+            line_source(half, "remaining", POINTWISE.format(pixel=pixel, tile="half")),
         ]
     is_clip = activations[1] != SCALED
     functions += [_tile(size, narrow.channels, is_clip) for size in narrow.pixels]
@@ -95,12 +70,14 @@ def source_of(form: Form) -> str:
         loads="  %parts = load i64, ptr %data", given="ptr %data, "
     )
     widths = {wide.channels, half.channels, narrow.channels}
-    return "\n".join([*functions, _part_source(form), entries, *_declared(widths), ""])
+    return "\n".join(
+        [*functions, _part_source(form), entries, *declarations(widths), ""]
+    )
 
 
 def _silu_source() -> str:
     """Return the function ``@silu``, which activates ``%count`` floats in place."""
-    to = _Writer()
+    to = BranchWriter()
     with to.counting("0", "%count") as i:
         place = to.do(f"getelementptr float, ptr %x, i64 {i}")
         x = to.do(f"load float, ptr {place}")
@@ -113,25 +90,11 @@ def _silu_source() -> str:
 
 def _part_source(form: Form) -> str:
     """Return the function of the rows of some parts."""
-    to = _Writer()
-    loads = []
-    for number, name in enumerate((*POINTERS, *INTEGERS), 1):
-        kind = "ptr" if number <= len(POINTERS) else "i64"
-        loads.append(f"  %{name}.at = getelementptr i64, ptr %data, i64 {number}")
-        loads.append(f"  %{name} = load {kind}, ptr %{name}.at")
-    loads.append("  %all.parts = load i64, ptr %data")
-    with to.counting("%low", "%high") as part:
-        first, last = (
-            to.do(f"udiv i64 {to.times(number, '%rows')}, %all.parts")
-            for number in (part, to.do(f"add i64 {part}, 1"))
-        )
-        with to.when(to.do(f"icmp ult i64 {first}, {last}")):
-            _rows(to, form, part, (first, last))
-    body = "\n".join([*loads, *to.head, "  br label %start", "start:", *to.lines])
-    return _PART.format(body=body)
+    words = (POINTERS, INTEGERS)
+    return part_source(words, "%rows", lambda *given: _rows(given[0], form, *given[1:]))
 
 
-def _rows(to: _Writer, form: Form, part: str, bounds: tuple[str, str]) -> None:
+def _rows(to: BranchWriter, form: Form, part: str, bounds: tuple[str, str]) -> None:
     """Emit the rows of the result between bounds."""
     first, last = bounds
     ring = to.at("%ring", to.times(part, "%ring.bytes"))
@@ -156,7 +119,7 @@ def _rows(to: _Writer, form: Form, part: str, bounds: tuple[str, str]) -> None:
 
 
 def _produce(
-    to: _Writer, form: Form, ring: str, image: str, bounds: tuple[str, str]
+    to: BranchWriter, form: Form, ring: str, image: str, bounds: tuple[str, str]
 ) -> None:
     """Emit the pointwise convolution of lines of an image to the ring."""
     before = to.times(image, "%height")
@@ -176,7 +139,8 @@ def _produce(
             bias, out = to.at("%bias", skipped), to.at(target, skipped)
             given = (
                 f"ptr {x}, ptr {panels}, ptr {out}, ptr {bias}, ptr %limits, "
-                f"ptr %no.offsets, i64 %inner, i64 %held.pixel, i64 {left}, i64 %width"
+                f"ptr %no.offsets, i64 1, i64 %inner, i64 %held.pixel, i64 {left}, "
+                "i64 %width"
             )
             _call_pointwise(to, form, left, given)
         if form.activations[0] == SILU:
@@ -184,7 +148,7 @@ def _produce(
             to.lines.append(f"  call void @silu(ptr {target}, i64 {count})")
 
 
-def _call_pointwise(to: _Writer, form: Form, left: str, given: str) -> None:
+def _call_pointwise(to: BranchWriter, form: Form, left: str, given: str) -> None:
     """Emit the call for a panel, which has ``left`` channels at least."""
     if not form.has_half:
         to.lines.append(f"  call void @pointwise({given})")
@@ -194,7 +158,7 @@ def _call_pointwise(to: _Writer, form: Form, left: str, given: str) -> None:
             to.lines.append(f"  call void @{name}({given})")
 
 
-def _fill_table(to: _Writer, ring: str, table: str, top: str) -> None:
+def _fill_table(to: BranchWriter, ring: str, table: str, top: str) -> None:
     """Emit the pointers to the first pixel of each tap."""
     with to.counting("0", "%taps") as dy:
         line = to.do(f"add i64 {top}, {dy}")
@@ -209,7 +173,7 @@ def _fill_table(to: _Writer, ring: str, table: str, top: str) -> None:
             to.lines.append(f"  store ptr {pointer}, ptr {place}")
 
 
-def _consume(to: _Writer, form: Form, table: str, row: str) -> None:
+def _consume(to: BranchWriter, form: Form, table: str, row: str) -> None:
     """Emit a row of the depthwise convolution."""
     lanes = form.narrow.channels
     pixel = to.times("%channels", "4")
@@ -234,37 +198,7 @@ def _consume(to: _Writer, form: Form, table: str, row: str) -> None:
         to.lines.append(f"  call void @silu(ptr {out}, i64 {length})")
 
 
-def _line(tiles: Tiles, name: str, text: str) -> str:
-    """Return the function that calls the tiles of a line, for its pixels."""
-    parameters, advance, callee, arguments = text.strip().split("\n")
-    choices = []
-    for size, smaller in zip(tiles.pixels, (*tiles.pixels[1:], 0), strict=True):
-        least = f"  %fits{size} = icmp uge i64 %remaining, {size}"
-        other = f"size{smaller}" if smaller else "next"
-        branch = f"  br i1 %fits{size}, label %use{size}, label %{other}"
-        call = f"  call void @{callee}{size}({arguments})"
-        choices += [f"size{size}:", least, branch, f"use{size}:", call]
-        choices.append("  br label %next")
-    used = ", ".join(f"[ {size}, %use{size} ]" for size in tiles.pixels)
-    return _LINE.format(
-        name=name,
-        parameters=parameters,
-        advance=advance,
-        largest=tiles.pixels[0],
-        choices="\n".join(choices),
-        used=f"{used}, [ 1, %size{tiles.pixels[-1]} ]",
-    )
-
-
-#: The parameters, the move to a pixel, the function of a tile, and its arguments.
-_POINTWISE = """
-ptr %x, ptr %b, ptr %out, ptr %bias, ptr %limits, ptr %offsets, i64 %inner, \
-i64 %pixel, i64 %left, i64 %pixels
-%x.done = mul i64 %i, {pixel}
-{tile}
-ptr %x.tile, ptr %b, ptr %out.tile, ptr null, ptr %bias, ptr %limits, ptr %offsets, \
-i64 1, i64 %inner, i64 %pixel, i64 %left, i1 true, i1 true
-"""
+#: The line of a depthwise convolution, as that of a pointwise one.
 _DEPTHWISE = """
 ptr %table, ptr %x, ptr %w, ptr %out, ptr %bias, ptr %limits, i64 %taps, \
 i64 %x.pixel, i64 %pixel, i64 %left, i64 %pixels
@@ -272,28 +206,6 @@ i64 %x.pixel, i64 %pixel, i64 %left, i64 %pixels
 apart
 ptr %table, ptr %x.tile, ptr %w, ptr %out.tile, ptr %bias, ptr %limits, i64 %taps, \
 i64 %x.pixel, i64 %pixel, i64 %left
-"""
-_LINE = """\
-define internal void @{name}({parameters}) noinline {{
-entry:
-  br label %tile
-tile:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
-  %remaining = sub i64 %pixels, %i
-  {advance}
-  %x.tile = getelementptr i8, ptr %x, i64 %x.done
-  %out.done = mul i64 %i, %pixel
-  %out.tile = getelementptr i8, ptr %out, i64 %out.done
-  br label %size{largest}
-{choices}
-next:
-  %used = phi i64 {used}
-  %i.next = add i64 %i, %used
-  %i.more = icmp ult i64 %i.next, %pixels
-  br i1 %i.more, label %tile, label %exit
-exit:
-  ret void
-}}
 """
 
 
@@ -375,16 +287,9 @@ start:
 }}
 declare float @llvm.fma.f32(float, float, float)
 """
-_PART = """\
-define internal void @part(ptr %data, i64 %low, i64 %high) noinline {{
-entry:
-{body}
-  ret void
-}}
-"""
 
 
-def _declared(widths: set[int]) -> list[str]:
+def declarations(widths: set[int]) -> list[str]:
     """Return the declarations of intrinsics of vectors of so many floats."""
     lines = [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("smin", "smax")]
     for lanes in sorted(widths):
