@@ -11,7 +11,7 @@ import numpy as np
 
 from burn.backend.cpu.blas.convolution import KERNELS
 from burn.backend.cpu.device import Cpu
-from burn.backend.cpu.jit.machine import parallel_parts
+from burn.backend.cpu.jit.pool import parallel_parts
 from burn.backend.cpu.jit.products.attention import Attention, scratch_floats
 from burn.backend.cpu.onednn.binding.capture import (
     Notes,

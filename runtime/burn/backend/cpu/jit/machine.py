@@ -160,13 +160,6 @@ def machine() -> Machine:
         ) from error
 
 
-def parallel_parts(most: int) -> int:
-    """Return into how many parts the work of a kernel is cut, one for each thread."""
-    session = loaded()
-    threads = session.api.threads if session is not None else thread_count()
-    return max(min(threads, most), 1)
-
-
 def _plain_function(address: int) -> Callable[[int], int]:
     # The call takes less time than releasing the GIL.
     return PYFUNCTYPE(c_int, c_void_p)(address)
