@@ -227,6 +227,16 @@ def _exp_plus_one(
     return to.do(f"fadd float {power}, {constant(1, _FLOAT32)}")
 
 
+def bounded_exp(to: InstructionWriter, x: str, lanes: int) -> str:
+    """Write ``exp(x)`` of ``lanes`` floats, the one of a bound beyond EXP_BOUNDS."""
+    kind = f"<{lanes} x float>"
+    for compare, limit in zip(("ogt", "olt"), EXP_BOUNDS, strict=True):
+        bound = f"splat (float {constant(limit, _FLOAT32)})"
+        is_beyond = to.do(f"fcmp {compare} {kind} {bound}, {x}")
+        x = to.do(f"select <{lanes} x i1> {is_beyond}, {kind} {bound}, {kind} {x}")
+    return exp_of_bounded(to, x, lanes)
+
+
 def exp_of_bounded(to: InstructionWriter, x: str, lanes: int = 0) -> str:
     """Write ``exp(x)`` of a float, or of ``lanes`` floats, within EXP_BOUNDS or NaN."""
     kind = f"<{lanes} x float>" if lanes else "float"

@@ -143,6 +143,9 @@ entry:
   ret void
 }}
 """
+#: The first line of a source without loops for LLVM to make vectors of: its passes only
+#: take time.
+EXPLICIT = "; vectors are explicit"
 #: The functions of a kernel. ``loads`` read the arguments ``given`` to ``@part``, and
 #: the number of parts, from the data.
 ENTRIES = """\

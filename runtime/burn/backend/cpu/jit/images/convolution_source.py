@@ -4,7 +4,7 @@ from functools import cache
 from typing import NamedTuple
 
 from burn.backend.cpu.jit.images.activation_source import activation_source
-from burn.backend.cpu.jit.writer import ENTRIES
+from burn.backend.cpu.jit.writer import ENTRIES, EXPLICIT
 
 
 class Tiles(NamedTuple):
@@ -85,7 +85,7 @@ def source_of(tiles: Tiles, pixel: int) -> str:
         f"declare void @llvm.masked.store.{vector}.p0({kind}, ptr, i32, {mask})",
     ]
     functions = tile_source(tiles, pixel, is_clip=True)
-    return "\n".join([functions, body, entries, *declared, ""])
+    return "\n".join([EXPLICIT, functions, body, entries, *declared, ""])
 
 
 _PARAMETERS = (

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from burn.backend.cpu.jit.functions import EXP_PLUS_ONE, write
+from burn.backend.cpu.jit.functions import bounded_exp
 from burn.backend.cpu.jit.images.activation_source import activation_source
 from burn.backend.cpu.jit.images.convolution_source import (
     POINTWISE,
@@ -13,6 +13,7 @@ from burn.backend.cpu.jit.images.convolution_source import (
     line_source,
     tile_source,
 )
+from burn.backend.cpu.jit.images.vectors import declarations, in_place
 from burn.backend.cpu.jit.native import INT64
 from burn.backend.cpu.jit.writer import ENTRIES, BranchWriter, part_source
 
@@ -65,7 +66,7 @@ def source_of(form: Form) -> str:
     is_clip = activations[1] != SCALED
     functions += [_tile(size, narrow.channels, is_clip) for size in narrow.pixels]
     if SILU in activations:
-        functions.append(_silu_source())
+        functions.append(_silu_source(wide.channels))
     entries = ENTRIES.format(
         loads="  %parts = load i64, ptr %data", given="ptr %data, "
     )
@@ -75,16 +76,17 @@ def source_of(form: Form) -> str:
     )
 
 
-def _silu_source() -> str:
+def _silu_source(lanes: int) -> str:
     """Return the function ``@silu``, which activates ``%count`` floats in place."""
     to = BranchWriter()
-    with to.counting("0", "%count") as i:
-        place = to.do(f"getelementptr float, ptr %x, i64 {i}")
-        x = to.do(f"load float, ptr {place}")
-        sum_ = write(EXP_PLUS_ONE, to, FLOAT32, (to.do(f"fneg float {x}"),))
-        to.lines.append(
-            f"  store float {to.do(f'fdiv float {x}, {sum_}')}, ptr {place}"
-        )
+
+    def activated(x: str) -> str:
+        kind = f"<{lanes} x float>"
+        power = bounded_exp(to, to.do(f"fneg {kind} {x}"), lanes)
+        sum_ = to.do(f"fadd {kind} {power}, splat (float 1.0)")
+        return to.do(f"fdiv {kind} {x}, {sum_}")
+
+    in_place(to, ("%x", "%count"), lanes, activated)
     return _SILU.format(body="\n".join(to.lines))
 
 
@@ -285,18 +287,4 @@ start:
 {body}
   ret void
 }}
-declare float @llvm.fma.f32(float, float, float)
 """
-
-
-def declarations(widths: set[int]) -> list[str]:
-    """Return the declarations of intrinsics of vectors of so many floats."""
-    lines = [f"declare i64 @llvm.{name}.i64(i64, i64)" for name in ("smin", "smax")]
-    for lanes in sorted(widths):
-        kind, mask, vector = f"<{lanes} x float>", f"<{lanes} x i1>", f"v{lanes}f32"
-        lines += [
-            f"declare {kind} @llvm.fmuladd.{vector}({kind}, {kind}, {kind})",
-            f"declare {kind} @llvm.masked.load.{vector}.p0(ptr, i32, {mask}, {kind})",
-            f"declare void @llvm.masked.store.{vector}.p0({kind}, ptr, i32, {mask})",
-        ]
-    return lines

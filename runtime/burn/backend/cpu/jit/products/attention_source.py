@@ -14,9 +14,15 @@ from burn.backend.cpu.jit.images.convolution_source import (
     line_source,
     tile_source,
 )
-from burn.backend.cpu.jit.images.depthwise_source import declarations
+from burn.backend.cpu.jit.images.vectors import (
+    declarations,
+    first_lanes,
+    in_place,
+    loaded,
+    splat,
+)
 from burn.backend.cpu.jit.native import INT64
-from burn.backend.cpu.jit.writer import ENTRIES, BranchWriter, part_source
+from burn.backend.cpu.jit.writer import ENTRIES, EXPLICIT, BranchWriter, part_source
 
 #: The words of a kernel after the number of parts. Strides and sizes of memory are in
 #: bytes; ``values.offset`` etc. are places in the scratch memory of a part.
@@ -67,11 +73,12 @@ def source_of(form: Form) -> str:
     )
     kind = f"<{lanes} x float>"
     more = [
-        f"declare {kind} @llvm.fma.v{lanes}f32({kind}, {kind}, {kind})",
         f"declare float @llvm.vector.reduce.fmax.v{lanes}f32({kind})",
         f"declare float @llvm.vector.reduce.fadd.v{lanes}f32(float, {kind})",
     ]
-    return "\n".join([*functions, entries, *declarations({lanes}), *more, ""])
+    return "\n".join(
+        [EXPLICIT, *functions, entries, *declarations({lanes, lanes // 2}), *more, ""]
+    )
 
 
 def _units(to: BranchWriter, form: Form, part: str, bounds: tuple[str, str]) -> None:
@@ -110,39 +117,78 @@ def _start(to: BranchWriter, name: str, index: tuple[str, str]) -> str:
 
 
 def _pack_keys(to: BranchWriter, form: Form, key: str, target: str) -> None:
-    """Emit the copy of keys to panels of transposed ones."""
+    """Emit the copy of keys to panels of transposed ones.
+
+    Squares of a register's floats are transposed. Behind the last float of a panel's
+    keys others follow, which the next panel, or the values, overwrite.
+    """
     lanes = form.tiles.channels
-    with to.counting("0", "%keys") as row:
-        panel = to.times(to.do(f"udiv i64 {row}, {lanes}"), "%key.panel")
-        lane = to.times(to.do(f"urem i64 {row}, {lanes}"), "4")
-        source = to.at(key, to.times(row, "%key.row"))
+    width = lanes // 2
+    with to.counting("0", "%keys", width) as first:
+        panel = to.times(to.do(f"udiv i64 {first}, {lanes}"), "%key.panel")
+        lane = to.times(to.do(f"urem i64 {first}, {lanes}"), "4")
         start = to.at(to.at(target, panel), lane)
-        with to.counting("0", "%size") as column:
-            number = _float(to, source, column)
+        last = to.do("sub i64 %keys, 1")
+        rows = [
+            to.limited(to.do(f"add i64 {first}, {i}"), last, "smin")
+            for i in range(width)
+        ]
+        sources = [to.at(key, to.times(row, "%key.row")) for row in rows]
+        with to.counting("0", "%size", width) as column:
+            mask = first_lanes(to, to.do(f"sub i64 %size, {column}"), width)
+            bytes_ = to.times(column, "4")
+            square = [loaded(to, to.at(each, bytes_), mask, width) for each in sources]
             place = to.at(start, to.times(column, str(4 * lanes)))
-            to.lines.append(f"  store float {number}, ptr {place}")
+            for number, each in enumerate(_transposed(to, square)):
+                at = to.at(place, str(4 * lanes * number))
+                to.lines.append(f"  store <{width} x float> {each}, ptr {at}, align 4")
+
+
+def _transposed(to: BranchWriter, square: list[str]) -> list[str]:
+    """Return the columns of a square of rows: blocks of 1, 2 etc. are exchanged."""
+    size, step = len(square), 1
+    kind = f"<{size} x float>"
+    while step < size:
+        rows = list(square)
+        for i in (i for i in range(size) if not i & step):
+            for number, is_second in ((i, False), (i + step, True)):
+                order = ", ".join(
+                    f"i32 {_source(lane, step, size, is_second)}"
+                    for lane in range(size)
+                )
+                rows[number] = to.do(
+                    f"shufflevector {kind} {square[i]}, {kind} {square[i + step]}, "
+                    f"<{size} x i32> <{order}>"
+                )
+        square, step = rows, 2 * step
+    return square
+
+
+def _source(lane: int, step: int, size: int, is_second: bool) -> int:
+    """Return the lane of two rows that an exchange of blocks of ``step`` reads."""
+    if is_second:
+        return lane + size if lane & step else lane + step
+    return lane - step + size if lane & step else lane
 
 
 def _pack_values(to: BranchWriter, form: Form, value: str, target: str) -> None:
     """Emit the copy of values to panels of some columns, with zeros behind the last."""
     lanes = form.tiles.channels
+    kind = f"<{lanes} x float>"
     with to.counting("0", "%columns", lanes) as first:
         panel = to.times(to.do(f"udiv i64 {first}, {lanes}"), "%value.panel")
-        left = to.do(f"sub i64 %columns, {first}")
-        count = to.limited(left, str(lanes), "smin")
         start = to.at(target, panel)
+        mask = first_lanes(to, to.do(f"sub i64 %columns, {first}"), lanes)
+        moved = to.at(value, to.times(first, "4"))
         with to.counting("0", "%keys") as row:
-            source = to.at(value, to.times(row, "%value.row"))
-            source = to.at(source, to.times(first, "4"))
+            numbers = loaded(to, to.at(moved, to.times(row, "%value.row")), mask, lanes)
             place = to.at(start, to.times(row, str(4 * lanes)))
-            with to.counting("0", count) as column:
-                number = _float(to, source, column)
-                at = to.do(f"getelementptr float, ptr {place}, i64 {column}")
-                to.lines.append(f"  store float {number}, ptr {at}")
+            to.lines.append(f"  store {kind} {numbers}, ptr {place}, align 4")
         filled = to.times("%keys", str(4 * lanes))
         has_gap = to.do(f"icmp ult i64 {filled}, %value.panel")
-        with to.when(has_gap), to.counting(filled, "%value.panel", 4) as byte:
-            to.lines.append(f"  store float 0.0, ptr {to.at(start, byte)}")
+        with to.when(has_gap), to.counting(filled, "%value.panel", 4 * lanes) as byte:
+            place = to.at(start, byte)
+            to.lines.append(f"  store {kind} zeroinitializer, ptr {place}, align 4")
 
 
 def _float(to: BranchWriter, start: str, index: str) -> str:
@@ -185,7 +231,7 @@ def _block(
             f"  call void @product(ptr {scores}, ptr {packed}, ptr {target}, {shared}, "
             f"i64 {panels}, i64 {lanes}, i64 %out.row, i64 {left}, i64 {count})"
         )
-    _divide(to, places["out"], factors, count)
+    _divide(to, lanes, places["out"], (factors, count))
 
 
 def _weigh(
@@ -216,29 +262,32 @@ def _copy_query(
     to: BranchWriter, form: Form, source: str, target: tuple[str, str]
 ) -> None:
     """Emit the copy of rows times the scale, in taps of some channels."""
-    start, count = target
+    (start, count), lanes = target, form.tiles.channels
+    kind = f"<{lanes} x float>"
     bits = to.do("trunc i64 %scale.bits to i32")
-    scale = to.do(f"bitcast i32 {bits} to float")
+    scale = splat(to, to.do(f"bitcast i32 {bits} to float"), lanes)
+    mask = first_lanes(to, "%channels", lanes)
     with to.counting("0", count) as row, to.counting("0", "%taps") as tap:
         given = to.at(source, to.times(row, "%query.row"))
         given = to.at(given, to.times(to.times(tap, "%channels"), "4"))
         place = to.at(start, to.times(tap, "%tap.bytes"))
-        place = to.at(place, to.times(row, str(4 * form.tiles.channels)))
-        with to.counting("0", "%channels") as channel:
-            product = to.do(f"fmul float {_float(to, given, channel)}, {scale}")
-            at = to.do(f"getelementptr float, ptr {place}, i64 {channel}")
-            to.lines.append(f"  store float {product}, ptr {at}")
+        place = to.at(place, to.times(row, str(4 * lanes)))
+        scaled = to.do(f"fmul {kind} {loaded(to, given, mask, lanes)}, {scale}")
+        to.lines.append(f"  store {kind} {scaled}, ptr {place}, align 4")
 
 
-def _divide(to: BranchWriter, out: str, factors: str, count: str) -> None:
+def _divide(to: BranchWriter, lanes: int, out: str, rows: tuple[str, str]) -> None:
     """Emit the multiplication of rows by the reciprocals of their sums."""
+    factors, count = rows
     with to.counting("0", count) as row:
-        factor = _float(to, factors, row)
+        factor = splat(to, _float(to, factors, row), lanes)
         start = to.at(out, to.times(row, "%out.row"))
-        with to.counting("0", "%columns") as column:
-            product = to.do(f"fmul float {_float(to, start, column)}, {factor}")
-            at = to.do(f"getelementptr float, ptr {start}, i64 {column}")
-            to.lines.append(f"  store float {product}, ptr {at}")
+        in_place(
+            to,
+            (start, "%columns"),
+            lanes,
+            lambda x: to.do(f"fmul <{lanes} x float> {x}, {factor}"),
+        )
 
 
 def _softmax_source(form: Form) -> str:
@@ -278,25 +327,16 @@ def _softmax_source(form: Form) -> str:
 def _read_scores(to: BranchWriter, form: Form, name: str) -> None:
     """Emit ``%a.seen``: the scores of panel ``%a``, minus infinity where hidden."""
     lanes = form.tiles.channels
-    kind, whole = f"<{lanes} x float>", f"<{lanes} x i32>"
-    numbers = ", ".join(f"i32 {lane}" for lane in range(lanes))
+    kind = f"<{lanes} x float>"
     at = f"%{name}.at"
     to.lines.append(f"  %{name}.moved = mul i64 %{name}, %panel.bytes")
     to.lines.append(f"  {at} = getelementptr i8, ptr %scores, i64 %{name}.moved")
     scores = to.do(f"load {kind}, ptr {at}, align 4")
     first = to.times(f"%{name}", str(lanes))
-    narrow = to.do(f"trunc i64 {to.do(f'sub i64 %seen, {first}')} to i32")
-    one = to.do(f"insertelement {whole} poison, i32 {narrow}, i64 0")
-    left = to.do(
-        f"shufflevector {whole} {one}, {whole} poison, {whole} zeroinitializer"
-    )
-    is_seen = to.do(f"icmp slt {whole} <{numbers}>, {left}")
+    is_seen = first_lanes(to, to.do(f"sub i64 %seen, {first}"), lanes)
     if form.has_mask:
         place = to.do(f"getelementptr float, ptr %mask, i64 {first}")
-        added = to.do(
-            f"call {kind} @llvm.masked.load.v{lanes}f32.p0(ptr {place}, i32 4, "
-            f"<{lanes} x i1> {is_seen}, {kind} zeroinitializer)"
-        )
+        added = loaded(to, place, is_seen, lanes)
         scores = to.do(f"fadd {kind} {scores}, {added}")
     to.lines.append(
         f"  %{name}.seen = select <{lanes} x i1> {is_seen}, {kind} {scores}, "
