@@ -13,12 +13,15 @@ from burn import nn, ops
 from burn.backend.cpu.blas.attention import attend
 from burn.backend.cpu.jit import policy
 from burn.backend.cpu.jit.entries import GENERATED
+from burn.backend.cpu.jit.images.convolution_source import TILES
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.products.attention import (
     Attention,
     attention_kernel,
     scratch_floats,
 )
+from burn.backend.cpu.jit.products.attention_source import Form, source_of
+from burn.backend.cpu.jit.writer import EXPLICIT
 from burn.backend.cpu.onednn.binding import engine
 from burn.ops.attention import masked_softmax
 from burn.plan.plan_ir import Step
@@ -252,3 +255,13 @@ def test_the_fallback_of_the_second_call_reads_grouped_heads() -> None:
     key = np.repeat(key, 2, axis=1)
     scores = masked_softmax.kernel(np.matmul(query, key.swapaxes(-1, -2)))
     assert_close(out, np.matmul(scores, key))
+
+
+def test_explicit_vectors_are_compiled_without_passes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(machine()._llvm, "create_pass_builder", None)
+    text = source_of(Form(TILES[16], True, True, True))
+    assert machine()._compile(text, "1")
+    with pytest.raises(TypeError):
+        machine()._compile(text.removeprefix(EXPLICIT), "2")

@@ -15,7 +15,7 @@ from burn.backend.cpu.jit.images.convolution_source import (
 )
 from burn.backend.cpu.jit.images.vectors import declarations, in_place
 from burn.backend.cpu.jit.native import INT64
-from burn.backend.cpu.jit.writer import ENTRIES, BranchWriter, part_source
+from burn.backend.cpu.jit.writer import ENTRIES, EXPLICIT, BranchWriter, part_source
 
 FLOAT32 = np.dtype(np.float32)
 #: The kinds of activations: a clip, another piecewise linear function, and SiLU.
@@ -72,7 +72,7 @@ def source_of(form: Form) -> str:
     )
     widths = {wide.channels, half.channels, narrow.channels}
     return "\n".join(
-        [*functions, _part_source(form), entries, *declarations(widths), ""]
+        [EXPLICIT, *functions, _part_source(form), entries, *declarations(widths), ""]
     )
 
 

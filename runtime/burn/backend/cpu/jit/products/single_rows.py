@@ -13,7 +13,7 @@ import numpy as np
 from burn.backend.cpu.jit.images.activation_source import activation_source
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.source import Kernel
-from burn.backend.cpu.jit.writer import ENTRIES
+from burn.backend.cpu.jit.writer import ENTRIES, EXPLICIT
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.support import Array
 from burn.record.memory_advice import forget
@@ -102,7 +102,7 @@ def _text(lanes: int, registers: int) -> str:
         "declare i64 @llvm.umin.i64(i64, i64)",
     ]
     functions = [_sums(count, lanes) for count in counts]
-    return "\n".join([*functions, part, entries, *declared, ""])
+    return "\n".join([EXPLICIT, *functions, part, entries, *declared, ""])
 
 
 _PARAMETERS = (
