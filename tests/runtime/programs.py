@@ -9,6 +9,7 @@ from burn.backend.cpu.bind.executable import CpuExecutable
 from burn.backend.cpu.bind.optimization import cpu_passes
 from burn.backend.cpu.bind.program import Program
 from burn.plan.passes import run_passes
+from burn.plan.passes.fusion.split_epilogues import split_epilogue
 from burn.plan.passes.graph import Inputs
 from burn.plan.plan_ir import Segment
 
@@ -48,15 +49,21 @@ def has_numpy_products(compiled: Any) -> bool:
     return any(call in (np.matmul, StepCall) for call in calls_of(compiled))
 
 
-def optimized(compiled: Any, inputs: Inputs | None = None) -> Segment:
+def optimized(
+    compiled: Any, inputs: Inputs | None = None, *, may_split: bool = True
+) -> Segment:
     """The only plan of ``compiled`` after the passes for the CPU.
 
     They know the shapes and dtypes of ``inputs``, by default those of the arguments.
+    Unless they ``may_split``, activations stay in layers, as with oneDNN.
     """
     (executable,) = executables_of(compiled)
     plan = executable.plan
     plan_inputs = plan.inputs if inputs is None else inputs
-    return run_passes(plan.root, plan_inputs, cpu_passes(plan))
+    every = tuple(
+        each for each in cpu_passes(plan) if may_split or each is not split_epilogue
+    )
+    return run_passes(plan.root, plan_inputs, every)
 
 
 def kernels(compiled: Any) -> list[str]:

@@ -122,6 +122,14 @@ def matrices(call: PrimitiveCall, operands: Operands) -> float:
     return _ended(call, operands.bound(x) * operands.bound(y) * count, operands)
 
 
+def attended(call: PrimitiveCall, operands: Operands) -> float:
+    """Return the bound of averages of values, whose weights follow from products."""
+    query, key, value = call.args[:3]
+    count = operands.shape(query)[-1] * max(abs(call.static["scale"]), 1.0)
+    scores = operands.bound(query) * operands.bound(key) * count
+    return operands.bound(value) if scores <= MOST else inf
+
+
 def _ended(call: PrimitiveCall, bound: float, operands: Operands) -> float:
     """Return the bound of a result after its epilogue."""
     addend = call.args[3] if len(call.args) > 3 else None

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from burn.ops import bounds
 from burn.ops.attention import masked_softmax
 from burn.ops.softmax import softmax
 from burn.ops.support import Array, accumulate, namespace
 from burn.primitive import PLAN_ONLY, primitive
 
 
-@primitive(removable=True, no_gradient=PLAN_ONLY)
+@primitive(removable=True, bound=bounds.attended, no_gradient=PLAN_ONLY)
 def scaled_attention(
     query: Array,
     key: Array,

@@ -10,7 +10,6 @@ from hypothesis import given, settings, strategies as st
 import burn
 from burn import nn, ops
 from burn.backend.cpu.blas.expansion import expand
-from burn.backend.cpu.blas.generated_convolution import MEASURED
 from burn.backend.cpu.blas.piecewise_linear import PiecewiseLinear, activation_of
 from burn.backend.cpu.jit.entries import GENERATED
 from burn.backend.cpu.jit.images import expansion as kernels
@@ -21,6 +20,7 @@ from burn.backend.cpu.jit.images.expansion import (
     expansion_kernel,
 )
 from burn.backend.cpu.jit.machine import machine
+from burn.backend.cpu.jit.policy import MEASURED
 from burn.backend.cpu.onednn.binding import engine
 from burn.ops.window import windows
 from burn.plan.passes.fusion import expansions

@@ -11,7 +11,6 @@ from hypothesis import given, settings, strategies as st
 import burn
 from burn import ops
 from burn.backend.cpu.blas.generated_convolution import (
-    MEASURED,
     convolve,
     ending_of,
 )
@@ -19,6 +18,7 @@ from burn.backend.cpu.jit import machine as machines
 from burn.backend.cpu.jit.entries import GENERATED
 from burn.backend.cpu.jit.images.convolution import convolution_kernel
 from burn.backend.cpu.jit.machine import machine
+from burn.backend.cpu.jit.policy import MEASURED
 from burn.backend.cpu.jit.pool import thread_count
 from burn.backend.cpu.onednn.binding import engine
 from burn.ops.window import windows

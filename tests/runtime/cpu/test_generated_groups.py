@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import nn, ops
-from burn.backend.cpu.blas.generated_convolution import MEASURED
 from burn.backend.cpu.jit.entries import GENERATED
+from burn.backend.cpu.jit.policy import MEASURED
 from burn.backend.cpu.onednn.binding import engine
 from burn.backend.cpu.onednn.kernels.convolution import convolution
 from burn.backend.cpu.onednn.kernels.convolution.generated_groups import (

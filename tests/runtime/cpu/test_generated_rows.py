@@ -9,12 +9,12 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import ops
-from burn.backend.cpu.blas.generated_convolution import MEASURED
 from burn.backend.cpu.blas.generated_rows import LEAST, multiply_row
 from burn.backend.cpu.blas.piecewise_linear import activation_of
 from burn.backend.cpu.jit import machine as machines
 from burn.backend.cpu.jit.entries import GENERATED
 from burn.backend.cpu.jit.machine import machine
+from burn.backend.cpu.jit.policy import MEASURED
 from burn.backend.cpu.jit.products.single_rows import RowOperands, row_kernel
 from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import (

@@ -82,7 +82,7 @@ CASES |= {
 
 def left(compiled: "Compiled[Any, Any]") -> list[str]:
     """The names of the primitives of the quick plan, of all its segments."""
-    segments, names = [optimized(compiled, ())], list[str]()
+    segments, names = [optimized(compiled, (), may_split=False)], list[str]()
     for segment in segments:
         names += [s.primitive.name for s in segment.steps if isinstance(s, Step)]
         segments += segment.children.values()

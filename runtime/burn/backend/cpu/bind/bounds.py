@@ -18,6 +18,7 @@ from burn.ops.fused import (
     matmul_then,
     max_pool_with_places,
 )
+from burn.ops.fused_attention import scaled_attention
 from burn.ops.matmul import linear, matmul
 from burn.ops.pool import max_pool
 from burn.ops.rnn import gru, lstm, rnn
@@ -31,6 +32,7 @@ _EXACT_ENDINGS = frozenset({"add", "scale", "sigmoid", "tanh"})
 
 PRODUCTS = frozenset(
     {conv, conv_then, conv_transpose, linear, linear_then, matmul, matmul_then}
+    | {scaled_attention}
 )
 #: Activations that the engine computes by formulas of its own.
 _ACTIVATIONS = frozenset(
@@ -68,7 +70,8 @@ def _has_exact_end(step: Step) -> bool:
 def is_safe(step: Step, operands: Operands) -> bool:
     """Return whether bounds prove that all intermediate values of a step are finite."""
     if step.primitive in PRODUCTS and _has_exact_end(step):
-        step = replace(step, static={})  # an addend may be infinite, as in a mask
+        # Without the epilogue, since an addend may be infinite, as in a mask.
+        step = replace(step, static={**step.static, "after": ()})
     return magnitude(step, operands) <= MOST
 
 

@@ -301,7 +301,7 @@ class Builder:
     def _bind_engine(self, step: Step, kernel: Any, args: Any) -> list[Array] | None:
         """Return the results of a kernel that reports all its calls, or None."""
         if self._session is None and not self._gradients:
-            from burn.backend.cpu.blas import KERNELS
+            from burn.backend.cpu.blas.kernels import KERNELS
 
             kernel = KERNELS.get(step.primitive, step.primitive.kernel)
         if kernel is step.primitive.kernel:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes
-from burn.backend.cpu.onednn.kernels.large_sums import total
 from burn.box import Box, Parameter
 from burn.ops.support import Array
 
@@ -27,7 +26,7 @@ def is_finite(array: Any) -> bool:
     if array.dtype.kind == "f":
         if array.size < _MANY:
             return isfinite(np.add.reduce(array, axis=None))
-        sum_ = total(array)
+        sum_ = _total(array)
         if sum_ is not None and isfinite(sum_):
             return True
         extremes = (np.maximum.reduce, np.minimum.reduce)
@@ -68,6 +67,13 @@ def check_box(box: Box, array: Array, may_change: bool) -> None:
 
 def expect_numbers(array: Array) -> None:
     """Leave the program if ``array`` contains NaN."""
-    sum_ = total(array)
+    sum_ = _total(array)
     if isnan(np.add.reduce(array, axis=None) if sum_ is None else sum_):
         raise NotFiniteError
+
+
+def _total(array: Array) -> float | None:
+    """Return the sum of a large array, None if NumPy should add it."""
+    from burn.backend.cpu.onednn.kernels.large_sums import total  # with oneDNN
+
+    return total(array)

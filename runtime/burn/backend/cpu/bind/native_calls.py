@@ -11,6 +11,7 @@ from burn.backend.cpu.bind.calls import StepCall
 from burn.backend.cpu.bind.finite import expect_numbers
 from burn.backend.cpu.bind.magnitudes import expect_few_within, expect_within
 from burn.backend.cpu.bind.numpy_capture import assign, item, take_rows
+from burn.backend.cpu.blas.attention import attend
 from burn.backend.cpu.blas.expansion import expand
 from burn.backend.cpu.blas.generated_convolution import convolve
 from burn.backend.cpu.blas.generated_rows import multiply_row
@@ -29,6 +30,7 @@ from burn.backend.cpu.jit.images.expansion import expansion_kernel
 from burn.backend.cpu.jit.kernel_replacement import Finders, Pair, Single, with_kernels
 from burn.backend.cpu.jit.magnitude_check import limit_kernel
 from burn.backend.cpu.jit.policy import KernelPolicy
+from burn.backend.cpu.jit.products.attention import attention_kernel
 from burn.backend.cpu.jit.products.single_rows import row_kernel
 from burn.backend.cpu.jit.products.small import matmul_kernel
 from burn.backend.cpu.jit.searches import extreme_kernel, nonzero_kernel
@@ -52,6 +54,8 @@ _CHECKED = 0.1
 _MULTIPLIED = 0.02
 #: Nanoseconds of a unit of work of an expanded depthwise convolution by NumPy.
 _EXPANDED = 1.0
+#: Nanoseconds of a unit of work of attention by oneDNN or NumPy.
+_ATTENDED = 0.1
 #: Nanoseconds of a weight of a product of one row by NumPy.
 _READ = 0.25
 #: Nanoseconds of a batch norm by NumPy without elements, of an element, and of its copy
@@ -175,7 +179,7 @@ def _function_kernel(function: Any, args: Any, named: Any) -> tuple[Kernel | Non
     if function is scale_channels:
         kernel = scaled_images_kernel([args[0]], *args[1:])
         return kernel, _CHANGE + int(_SCALED * args[0].size)
-    if function in (convolve, expand, multiply_row):
+    if function in (attend, convolve, expand, multiply_row):
         return _layer_kernel(function, args)
     if function is take_rows:
         source, indices, axis, target = args
@@ -191,14 +195,15 @@ def _function_kernel(function: Any, args: Any, named: Any) -> tuple[Kernel | Non
 
 
 def _layer_kernel(function: Any, args: Any) -> tuple[Kernel, int]:
-    """Return the kernel of a layer with constant weights."""
+    """Return the kernel of attention, or of a layer with constant weights."""
     if function is multiply_row:
         (given,) = args
         return row_kernel(given), _PRODUCT + int(_READ * given.weight.size)
-    if function is expand:
-        (each,) = args
-        kernel = expansion_kernel(each)
-        return kernel, _PRODUCT + int(_EXPANDED * kernel.work)
+    if function in (attend, expand):
+        is_attention = function is attend
+        kernel = (attention_kernel if is_attention else expansion_kernel)(*args)
+        time = _ATTENDED if is_attention else _EXPANDED
+        return kernel, _PRODUCT + int(time * kernel.work)
     _, weight, _, _, out, wins, _ = args
     work = out.size * weight.shape[-2] * wins.taps
     return convolution_kernel(*args), _PRODUCT + int(_MULTIPLIED * work)

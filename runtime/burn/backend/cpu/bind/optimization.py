@@ -1,20 +1,22 @@
 """Optimization of a recorded plan: its passes, and the program that runs it."""
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from burn.backend.cpu.bind.program import Program
 from burn.backend.cpu.device import Cpu
-from burn.backend.cpu.jit.policy import KernelPolicy, has_compiler
+from burn.backend.cpu.jit.policy import KernelPolicy, has_attention_kernel, has_compiler
 from burn.backend.cpu.onednn.binding.engine import current, drop_packed, no_gain
 from burn.plan import passes
 from burn.plan.executable import Plan
 from burn.plan.passes import run_passes
 from burn.plan.passes.dead_code import without_dead
+from burn.plan.passes.fusion.attention import Limits, fuse_attention
 from burn.plan.passes.fusion.cells import as_cells
 from burn.plan.passes.fusion.chains import in_chains
 from burn.plan.passes.fusion.concats import with_flat_concats
 from burn.plan.passes.fusion.expansions import join_expansions
+from burn.plan.passes.fusion.merged_linears import merge_layers
 from burn.plan.passes.fusion.split_epilogues import split_epilogue
 from burn.plan.passes.graph import Pass
 from burn.plan.passes.precision.dynamic_layers import (
@@ -59,6 +61,12 @@ class OptimizedPlan:
         return Replay(self._recorded, Cpu())
 
 
+#: Attention with a generated kernel, whose mask is added.
+_fuse_attention = partial(
+    fuse_attention, limits=Limits(has_attention_kernel, has_bools=False)
+)
+
+
 def _is_lowered(root: Segment) -> bool:
     from burn.plan.passes.precision.lowerings import is_lowered
 
@@ -83,6 +91,9 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
         left_out.append(in_chains)
     lowering = plan.lowering if plan.can_lower else ()
     every = (*passes.PASSES, *lowering, *passes.LAST)
+    if policy.is_generating and not plan.has_gradients and not lowering:
+        merging = every.index(merge_layers) if merge_layers in every else 0
+        every = (*every[:merging], _fuse_attention, *every[merging:])
     if no_gain("int8") is None and not plan.has_gradients:
         every = (form_dynamic_layers, fuse_dynamic_bias, without_dead, *every)
     if policy.is_generating:

@@ -1,8 +1,5 @@
 """Kernels for CPU plans without oneDNN: BLAS and NumPy on cache-sized tiles, and calls
 that become generated kernels.
+
+``kernels`` has all of them. oneDNN's kernels import those that they share.
 """
-
-from burn.backend.cpu.blas import expansion, linear
-from burn.backend.cpu.blas.convolution import KERNELS
-
-__all__ = ["KERNELS", "expansion", "linear"]

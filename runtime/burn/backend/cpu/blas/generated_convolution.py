@@ -10,13 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from burn.backend.cpu.jit.policy import MEASURED
 from burn.backend.cpu.onednn.binding.capture import Notes, do
 from burn.ops.fused import After
 from burn.ops.support import Array
 from burn.ops.window import Windows
-
-#: The processors on which kernels take less time than BLAS does.
-MEASURED = ("x86_64", "AMD64")
 
 
 def is_generated(notes: Notes, weight: Array, bias: Array | None) -> bool:

@@ -211,8 +211,8 @@ EXP_PLUS_ONE = "exp plus one"
 # The polynomial of degree 3 for (exp(r) - 1 - r) / (r * r) with the least maximal
 # error: 1.1e-7 of exp(r), where that is between the roots of 1/2 and 2.
 _EXP_SHORT = (8.31248e-3, 4.189055e-2, 0.16667116, 0.49999229)
-# Between these 2**n is a normal number. Below them exp(x) + 1 is rounded to 1.
-_EXP_BOUNDS = (-86.0, 88.0)
+#: Between these 2**n is a normal number. Below them exp(x) + 1 is rounded to 1.
+EXP_BOUNDS = (-86.0, 88.0)
 
 
 def _exp_plus_one(
@@ -223,25 +223,51 @@ def _exp_plus_one(
     It is the largest number of ``2**n`` rather than infinity for large ``x``.
     """
 
-    def fused(a: str, b: str, c: float | str) -> str:
-        last = constant(c, _FLOAT32) if isinstance(c, float) else c
-        given = f"float {a}, float {b}, float {last}"
-        return to.do(f"call float @llvm.fma.f32({given})")
+    power = exp_of_bounded(to, _bounded(to, args[0], *EXP_BOUNDS))
+    return to.do(f"fadd float {power}, {constant(1, _FLOAT32)}")
 
-    x = _bounded(to, args[0], *_EXP_BOUNDS)
-    shifted = fused(x, constant(_LOG2_E, _FLOAT32), _ROUNDING)
-    n = to.do(f"fsub float {shifted}, {constant(_ROUNDING, _FLOAT32)}")
+
+def bounded_exp(to: InstructionWriter, x: str, lanes: int) -> str:
+    """Write ``exp(x)`` of ``lanes`` floats, the one of a bound beyond EXP_BOUNDS."""
+    kind = f"<{lanes} x float>"
+    for compare, limit in zip(("ogt", "olt"), EXP_BOUNDS, strict=True):
+        bound = f"splat (float {constant(limit, _FLOAT32)})"
+        is_beyond = to.do(f"fcmp {compare} {kind} {bound}, {x}")
+        x = to.do(f"select <{lanes} x i1> {is_beyond}, {kind} {bound}, {kind} {x}")
+    return exp_of_bounded(to, x, lanes)
+
+
+def exp_of_bounded(to: InstructionWriter, x: str, lanes: int = 0) -> str:
+    """Write ``exp(x)`` of a float, or of ``lanes`` floats, within EXP_BOUNDS or NaN."""
+    kind = f"<{lanes} x float>" if lanes else "float"
+    whole = kind.replace("float", "i32")
+    suffix = f"v{lanes}f32" if lanes else "f32"
+
+    def number(value: float | str) -> str:
+        if isinstance(value, str):
+            return value
+        scalar = constant(value, _FLOAT32)
+        return f"splat (float {scalar})" if lanes else scalar
+
+    def fused(a: str, b: float | str, c: float | str) -> str:
+        given = f"{kind} {a}, {kind} {number(b)}, {kind} {number(c)}"
+        return to.do(f"call {kind} @llvm.fma.{suffix}({given})")
+
+    shifted = fused(x, _LOG2_E, _ROUNDING)
+    n = to.do(f"fsub {kind} {shifted}, {number(_ROUNDING)}")
     r = x
     for part in _LOG_2:
-        r = fused(n, constant(-part, _FLOAT32), r)
-    y = constant(_EXP_SHORT[0], _FLOAT32)
-    for factor in (*_EXP_SHORT[1:], 1.0, 1.0):
+        r = fused(n, -part, r)
+    y = fused(number(_EXP_SHORT[0]), r, _EXP_SHORT[1])
+    for factor in (*_EXP_SHORT[2:], 1.0, 1.0):
         y = fused(y, r, factor)
     # The low bits of the rounded number are n, which is added to the exponent.
-    shift = to.do(f"shl i32 {to.do(f'bitcast float {shifted} to i32')}, 23")
-    bits = to.do(f"add i32 {to.do(f'bitcast float {y} to i32')}, {shift}")
-    power = to.do(f"bitcast i32 {bits} to float")
-    return to.do(f"fadd float {power}, {constant(1, _FLOAT32)}")
+    places = "splat (i32 23)" if lanes else "23"
+    low = to.do(f"bitcast {kind} {shifted} to {whole}")
+    shift = to.do(f"shl {whole} {low}, {places}")
+    bits = to.do(f"bitcast {kind} {y} to {whole}")
+    bits = to.do(f"add {whole} {bits}, {shift}")
+    return to.do(f"bitcast {whole} {bits} to {kind}")
 
 
 # Eigen's rational approximation, of odd powers by even ones, up to where it is 1.

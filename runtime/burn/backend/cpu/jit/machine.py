@@ -10,6 +10,7 @@ from burn.backend.cpu.jit.entries import Native
 from burn.backend.cpu.jit.pool import POOLED, shared_call, thread_count
 from burn.backend.cpu.jit.selection import SHARED
 from burn.backend.cpu.jit.source import Kernel
+from burn.backend.cpu.jit.writer import EXPLICIT
 from burn.backend.cpu.onednn.binding.engine import loaded
 from burn.backend.disk_cache import kernel_cache
 from burn.digests import sha256
@@ -127,10 +128,11 @@ class Machine:
         module.verify()
         for name in _names(text):
             module.get_function(name).name = f"{name}_{key}"
-        options = llvm.create_pipeline_tuning_options(speed_level=3)
-        options.loop_vectorization = options.slp_vectorization = True
-        builder = llvm.create_pass_builder(self._target, options)
-        builder.getModulePassManager().run(module, builder)
+        if not text.startswith(EXPLICIT):
+            options = llvm.create_pipeline_tuning_options(speed_level=3)
+            options.loop_vectorization = options.slp_vectorization = True
+            builder = llvm.create_pass_builder(self._target, options)
+            builder.getModulePassManager().run(module, builder)
         code: bytes = self._target.emit_object(module)
         return code
 
@@ -158,13 +160,6 @@ def machine() -> Machine:
         raise ImportError(
             f"generated kernels need llvmlite: pip install '{EXTRA}'"
         ) from error
-
-
-def parallel_parts(most: int) -> int:
-    """Return into how many parts the work of a kernel is cut, one for each thread."""
-    session = loaded()
-    threads = session.api.threads if session is not None else thread_count()
-    return max(min(threads, most), 1)
 
 
 def _plain_function(address: int) -> Callable[[int], int]:

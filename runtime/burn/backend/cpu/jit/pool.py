@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from ctypes import CFUNCTYPE, c_size_t, c_void_p
 from functools import cache, partial
+from typing import Any
 
+from burn.backend.cpu.onednn.binding.engine import loaded
 from burn.backend.cpu.onednn.binding.thread_limit import limit_in_force
 
 #: A kernel of less work (in additions) is done by one thread: another one needs some
@@ -25,6 +26,13 @@ def thread_count() -> int:
     if given.isdecimal() and int(given):
         count = min(count, int(given))
     return min(count, limit_in_force() or count)
+
+
+def parallel_parts(most: int) -> int:
+    """Return into how many parts the work of a kernel is cut, one for each thread."""
+    session = loaded()
+    threads = session.api.threads if session is not None else thread_count()
+    return max(min(threads, most), 1)
 
 
 def shared_call(
@@ -50,7 +58,9 @@ def _run(calls: Sequence[Callable[[], None]]) -> None:
 
 
 @cache
-def _pool() -> ThreadPoolExecutor:
+def _pool() -> Any:
+    from concurrent.futures import ThreadPoolExecutor  # not where there is OpenMP
+
     return ThreadPoolExecutor(os.cpu_count(), "burn-kernels")
 
 

@@ -1,6 +1,6 @@
 """A builder of LLVM IR with variables and loops."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -81,6 +81,71 @@ class LlvmWriter:
         self._block = f"x{number}"
 
 
+class BranchWriter(LlvmWriter):
+    """A builder with conditional blocks."""
+
+    @contextmanager
+    def when(self, condition: str) -> Iterator[None]:
+        """Emit a block that runs if ``condition`` (i1) holds."""
+        self._names += 1
+        number = self._names
+        self.lines.append(f"  br i1 {condition}, label %y{number}, label %z{number}")
+        self.lines.append(f"y{number}:")
+        self._block = f"y{number}"
+        yield
+        self.lines += [f"  br label %z{number}", f"z{number}:"]
+        self._block = f"z{number}"
+
+    def at(self, pointer: str, bytes_: str) -> str:
+        """Return a pointer moved by some bytes."""
+        return self.do(f"getelementptr i8, ptr {pointer}, i64 {bytes_}")
+
+    def times(self, one: str, other: str) -> str:
+        """Return a product of integers."""
+        return self.do(f"mul i64 {one}, {other}")
+
+    def limited(self, one: str, other: str, which: str) -> str:
+        """Return the least or the largest of two integers (smin, smax)."""
+        return self.do(f"call i64 @llvm.{which}.i64(i64 {one}, i64 {other})")
+
+
+def part_source(
+    words: tuple[tuple[str, ...], tuple[str, ...]],
+    count: str,
+    emit: Callable[[BranchWriter, str, tuple[str, str]], None],
+) -> str:
+    """Return the function ``@part``, whose data are the number of parts and ``words``.
+
+    These are the names of pointers and of integers. ``emit`` writes the instructions of
+    a part, which is a range of ``count``.
+    """
+    to, loads = BranchWriter(), ["  %all.parts = load i64, ptr %data"]
+    pointers, integers = words
+    for number, name in enumerate((*pointers, *integers), 1):
+        kind = "ptr" if number <= len(pointers) else "i64"
+        loads.append(f"  %{name}.at = getelementptr i64, ptr %data, i64 {number}")
+        loads.append(f"  %{name} = load {kind}, ptr %{name}.at")
+    with to.counting("%low", "%high") as part:
+        first, last = (
+            to.do(f"udiv i64 {to.times(number, count)}, %all.parts")
+            for number in (part, to.do(f"add i64 {part}, 1"))
+        )
+        with to.when(to.do(f"icmp ult i64 {first}, {last}")):
+            emit(to, part, (first, last))
+    body = "\n".join([*loads, *to.head, "  br label %start", "start:", *to.lines])
+    return _PART.format(body=body)
+
+
+_PART = """\
+define internal void @part(ptr %data, i64 %low, i64 %high) noinline {{
+entry:
+{body}
+  ret void
+}}
+"""
+#: The first line of a source without loops for LLVM to make vectors of: its passes only
+#: take time.
+EXPLICIT = "; vectors are explicit"
 #: The functions of a kernel. ``loads`` read the arguments ``given`` to ``@part``, and
 #: the number of parts, from the data.
 ENTRIES = """\

@@ -1,8 +1,9 @@
 """Fusion of matrix products and a softmax into one attention step."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from burn.ops.softmax import softmax
 from burn.plan.passes.graph import FLOAT32, Graph, Steps, swapped_axes
 from burn.plan.plan_ir import Slot, Step
 from burn.tensor import Tensor
+
+Shape: TypeAlias = tuple[int, ...]
 
 
 class _Match(NamedTuple):
@@ -49,27 +52,52 @@ class _Scores(NamedTuple):
     is_grouped: bool = False
 
 
-def fuse_attention(steps: Steps, graph: Graph) -> Steps:
+class Limits(NamedTuple):
+    """The attention that a device fuses, and what its kernel takes.
+
+    ``accepts`` tells that by the shapes of query, key, value and mask. Unless
+    ``has_bools``, a mask of bools is replaced by one that is added.
+    """
+
+    accepts: Callable[[Shape, Shape, Shape, Shape | None], bool]
+    has_bools: bool = True
+
+
+def fuse_attention(steps: Steps, graph: Graph, limits: Limits | None = None) -> Steps:
     """Replace product, softmax, product by :func:`scaled_attention`.
 
     Casts of half operands to float32 and back are part of it. Scores in half precision
-    are those of float32 then.
+    are those of float32 then. ``limits`` are those of a device that fuses only some.
     """
     matches: dict[int, _Match] = {}
     gone: set[int] = set()
     for step in steps:
         match = _match_attention(step, graph) if isinstance(step, Step) else None
-        if match is not None:
+        if match is not None and (limits is None or _is_accepted(match, limits, graph)):
             matches[id(match.last)] = match
             gone.update(map(id, match.steps))
     result: Steps = []
     for step in steps:
         match = matches.get(id(step))
         if match is not None:
-            result += _attention(match, graph)
+            result += _attention(match, graph, limits is None or limits.has_bools)
         elif id(step) not in gone:
             result.append(step)
     return result
+
+
+def _is_accepted(match: _Match, limits: Limits, graph: Graph) -> bool:
+    """Return whether a device fuses a match; masks have the shape of their sum."""
+    shapes = []
+    for operand in match.operands:
+        swapped = type(operand) is _Transposed
+        shape = graph.known(operand.value if swapped else operand)[0] or ()
+        shapes.append((*shape[:-2], shape[-1], shape[-2]) if swapped else shape)
+    query, transposed, value = shapes
+    key = (*transposed[:-2], transposed[-1], transposed[-2])
+    masks = [graph.known(mask)[0] or () for mask in match.masks]
+    mask = np.broadcast_shapes(*masks) if masks else None
+    return limits.accepts(query, key, value, mask)
 
 
 def _match_attention(step: Step, graph: Graph) -> _Match | None:
@@ -299,7 +327,17 @@ def _sum_masks(masks: tuple[Any, ...], graph: Graph) -> tuple[Any, list[Step]]:
     return total, steps
 
 
-def _attention(match: _Match, graph: Graph) -> list[Step]:
+def _added_mask(mask: Any, graph: Graph) -> tuple[Any, list[Step]]:
+    """Return a mask to add instead of one of bools, and the step that computes it."""
+    shape, dtype = graph.known(mask)
+    if dtype != np.bool_ or shape is None:
+        return mask, []
+    step = graph.new_step(where, (mask, 0.0, -inf), shape)
+    graph.maker[step.outputs[0]] = step
+    return Slot(step.outputs[0]), [step]
+
+
+def _attention(match: _Match, graph: Graph, has_bools: bool) -> list[Step]:
     """Return the attention step of a match, after a view of transposed keys if any."""
     query, transposed, value = match.operands
     views: list[Step] = []
@@ -323,6 +361,9 @@ def _attention(match: _Match, graph: Graph) -> list[Step]:
         else:
             key = swapped(transposed)
     mask, sums = _sum_masks(match.masks, graph)
+    if not has_bools:
+        mask, added = _added_mask(mask, graph)
+        sums += added
     args = (plain(query), key, plain(value), mask)
     step = replace(
         match.last, primitive=scaled_attention, args=args, static=match.static

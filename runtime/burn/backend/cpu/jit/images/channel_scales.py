@@ -9,12 +9,7 @@ from functools import cache
 import numpy as np
 
 from burn.backend.cpu.jit.source import Kernel
-from burn.backend.cpu.jit.vectors import (
-    PART_ENTRIES,
-    vector_declarations,
-    vector_fields,
-    word_loads,
-)
+from burn.backend.cpu.jit.writer import ENTRIES
 from burn.backend.cpu.onednn.binding.memory import address, channels_last
 from burn.ops.support import Array
 
@@ -94,10 +89,10 @@ def _text(has_relu: bool) -> str:
     return _TEXT.format(
         vector=_vector("v", "%c", has_relu=has_relu),
         rest=_vector("r", "%full", has_relu=has_relu, mask="%mask"),
-        loads=word_loads(("out", "scale", "shift"), ("channels", "count")),
-        masked=vector_fields(16)["masked"],
-        entries=PART_ENTRIES,
-        declared=vector_declarations(16),
+        lanes=", ".join(f"i32 {lane}" for lane in range(16)),
+        entries=ENTRIES.format(
+            loads="  %parts = load i64, ptr %data", given="ptr %data, "
+        ),
     )
 
 
@@ -105,8 +100,17 @@ def _text(has_relu: bool) -> str:
 _TEXT = """\
 define internal void @part(ptr %data, i64 %low, i64 %high) noinline {{
 entry:
-{loads}
+  %out.at = getelementptr i64, ptr %data, i64 1
+  %scale.at = getelementptr i64, ptr %data, i64 2
+  %shift.at = getelementptr i64, ptr %data, i64 3
+  %channels.at = getelementptr i64, ptr %data, i64 4
+  %count.at = getelementptr i64, ptr %data, i64 5
   %table = getelementptr i64, ptr %data, i64 6
+  %out = load ptr, ptr %out.at
+  %scale = load ptr, ptr %scale.at
+  %shift = load ptr, ptr %shift.at
+  %channels = load i64, ptr %channels.at
+  %count = load i64, ptr %count.at
   br label %pixel
 pixel:
   %p = phi i64 [ %low, %entry ], [ %p.next, %pixel.end ]
@@ -140,7 +144,10 @@ rest:
   br i1 %has.rest, label %masked, label %image.end
 masked:
   %left = sub i64 %end, %full
-{masked}
+  %left.narrow = trunc i64 %left to i32
+  %one = insertelement <16 x i32> poison, i32 %left.narrow, i64 0
+  %all = shufflevector <16 x i32> %one, <16 x i32> poison, <16 x i32> zeroinitializer
+  %mask = icmp ult <16 x i32> <{lanes}>, %all
 {rest}
   br label %image.end
 image.end:
@@ -156,5 +163,6 @@ exit:
 }}
 
 {entries}
-{declared}
+declare <16 x float> @llvm.masked.load.v16f32.p0(ptr, i32, <16 x i1>, <16 x float>)
+declare void @llvm.masked.store.v16f32.p0(<16 x float>, ptr, i32, <16 x i1>)
 """

@@ -4,12 +4,7 @@ from functools import cache
 from typing import NamedTuple
 
 from burn.backend.cpu.jit.images.activation_source import activation_source
-from burn.backend.cpu.jit.vectors import (
-    PART_ENTRIES,
-    vector_declarations,
-    vector_fields,
-    word_loads,
-)
+from burn.backend.cpu.jit.writer import ENTRIES, EXPLICIT
 
 
 class Tiles(NamedTuple):
@@ -19,58 +14,78 @@ class Tiles(NamedTuple):
     channels: int
 
 
-#: The tiles for processors, by the floats of a register: 28 of 32 registers hold sums,
-#: or 12 of 16.
+#: Those of processors by the floats of a register: 28 of 32 registers hold sums, or 12
+#: of 16.
 TILES = {
     16: Tiles((14, 7, 3, 1), 32),
     8: Tiles((6, 3, 1), 16),
     4: Tiles((6, 3, 1), 8),
 }
-#: The tiles for groups of few channels, which are one register wide.
+#: Those for groups of few channels, which are a register wide.
 NARROW = {
     16: Tiles((14, 7, 3, 1), 16),
     8: Tiles((14, 7, 3, 1), 8),
     4: Tiles((12, 6, 3, 1), 4),
 }
 
-_POINTERS = ("x", "b", "out", "res", "bias", "limits", "offsets", "passes")
-_INTEGERS = (
-    *("pass.count", "panels", "panel.bytes", "rows", "width", "total", "x.row"),
-    *("x.image", "out.row", "out.image", "out.pixel", "outputs", "together"),
+_WORDS = (
+    *("x", "b", "out", "res", "bias", "limits", "offsets", "passes"),
+    *(
+        "pass.count",
+        "panels",
+        "panel.bytes",
+        "rows",
+        "width",
+        "total",
+        "x.row",
+        "x.image",
+    ),
+    *("out.row", "out.image", "out.pixel", "outputs", "together"),
     *("group.panels", "group.bytes"),
 )
+_POINTERS = 8
 
 
 @cache
 def source_of(tiles: Tiles, pixel: int) -> str:
     """Return the source for images whose windows are ``pixel`` bytes apart."""
     lanes = tiles.channels
-    body = _PART.format(
-        loads=word_loads(_POINTERS, _INTEGERS),
-        lanes=lanes,
-        pixel=pixel,
-        choices=tile_choices(tiles, "tile", _ARGUMENTS),
-    )
-    functions = tile_source(tiles, pixel, is_clip=True)
-    return "\n".join([functions, body, PART_ENTRIES, vector_declarations(lanes), ""])
-
-
-def tile_choices(tiles: Tiles, callee: str, arguments: str) -> str:
-    """Return the blocks that call the largest tile of at most ``%remaining`` pixels.
-
-    The number of its pixels is ``%used`` in the block ``%next`` behind them.
-    """
-    lines = [f"  br label %size{tiles.pixels[0]}"]
+    kind = f"<{lanes} x float>"
+    loads = []
+    for number, name in enumerate(_WORDS, 1):
+        which = "ptr" if number <= _POINTERS else "i64"
+        loads.append(f"  %{name}.at = getelementptr i64, ptr %data, i64 {number}")
+        loads.append(f"  %{name} = load {which}, ptr %{name}.at")
+    choices = []
     for size, smaller in zip(tiles.pixels, (*tiles.pixels[1:], 0), strict=True):
         least = f"  %fits{size} = icmp uge i64 %remaining, {size}"
         other = f"size{smaller}" if smaller else "next"
         branch = f"  br i1 %fits{size}, label %use{size}, label %{other}"
-        call = f"  call void @{callee}{size}({arguments})"
-        lines += [f"size{size}:", least, branch, f"use{size}:", call]
-        lines.append("  br label %next")
+        call = f"  call void @tile{size}({_ARGUMENTS})"
+        lines = [f"size{size}:", least, branch, f"use{size}:", call]
+        choices += [*lines, "  br label %next"]
     used = ", ".join(f"[ {size}, %use{size} ]" for size in tiles.pixels)
-    used += f", [ 1, %size{tiles.pixels[-1]} ]"
-    return "\n".join([*lines, "next:", f"  %used = phi i64 {used}"])
+    smallest = tiles.pixels[-1]
+    body = _PART.format(
+        loads="\n".join(loads),
+        lanes=lanes,
+        pixel=pixel,
+        largest=tiles.pixels[0],
+        choices="\n".join(choices),
+        used=f"{used}, [ 1, %size{smallest} ]",
+    )
+    entries = ENTRIES.format(
+        loads="  %parts = load i64, ptr %data", given="ptr %data, "
+    )
+    vector = f"v{lanes}f32"
+    mask = f"<{lanes} x i1>"
+    declared = [
+        f"declare {kind} @llvm.fmuladd.{vector}({kind}, {kind}, {kind})",
+        f"declare {kind} @llvm.masked.load.{vector}.p0(ptr, i32, {mask}, {kind})",
+        f"declare void @llvm.masked.store.{vector}.p0({kind}, ptr, i32, {mask})",
+    ]
+    functions = tile_source(tiles, pixel, is_clip=True)
+    return "\n".join([EXPLICIT, functions, body, entries, *declared, ""])
 
 
 _PARAMETERS = (
@@ -98,7 +113,12 @@ def tile_source(tiles: Tiles, pixel: int, *, is_clip: bool, name: str = "tile") 
 
 def _tile(name: str, size: int, lanes: int, pixel: int, is_clip: bool) -> str:
     """Return the function that adds the products of a pass to ``size`` pixels."""
-    common = vector_fields(lanes)
+    common = {
+        "kind": f"<{lanes} x float>",
+        "lanes": lanes,
+        "mask": f"i32 4, <{lanes} x i1> %mask",
+        "splat": f"<{lanes} x i32> zeroinitializer",
+    }
     rows = {
         key: "\n".join(
             template.format(i=i, offset=i * pixel, **common) for i in range(size)
@@ -108,6 +128,8 @@ def _tile(name: str, size: int, lanes: int, pixel: int, is_clip: bool) -> str:
     return _TILE.format(
         name=name,
         parameters=_PARAMETERS,
+        integers=f"<{lanes} x i32>",
+        numbers=", ".join(f"i32 {lane}" for lane in range(lanes)),
         activated=activation_source("end", size, lanes, is_clip),
         **common,
         **rows,
@@ -151,7 +173,11 @@ _ROWS = {
 _TILE = """\
 define internal void @{name}({parameters}) noinline {{
 entry:
-{masked}
+  %left.narrow = trunc i64 %left to i32
+  %left.one = insertelement <{lanes} x i32> poison, i32 %left.narrow, i64 0
+  %left.all = shufflevector {integers} %left.one, {integers} poison, \
+{integers} zeroinitializer
+  %mask = icmp ult <{lanes} x i32> <{numbers}>, %left.all
 {places}
   br i1 %is.first, label %fresh, label %more
 fresh:
@@ -280,7 +306,10 @@ pixel:
   %res.panel = getelementptr float, ptr %res, i64 %column
   %res.moved = getelementptr i8, ptr %res.panel, i64 %out.skipped
   %res.tile = select i1 %has.res, ptr %res.moved, ptr null
+  br label %size{largest}
 {choices}
+next:
+  %used = phi i64 {used}
   %i.next = add i64 %i, %used
   %i.more = icmp ult i64 %i.next, %pixels
   br i1 %i.more, label %pixel, label %line.end
@@ -302,4 +331,60 @@ exit:
 }}
 
 declare i64 @llvm.umin.i64(i64, i64)
+"""
+
+
+def line_source(tiles: Tiles, name: str, text: str) -> str:
+    """Return the function that calls the tiles of a line, for its pixels."""
+    parameters, advance, callee, arguments = text.strip().split("\n")
+    choices = []
+    for size, smaller in zip(tiles.pixels, (*tiles.pixels[1:], 0), strict=True):
+        least = f"  %fits{size} = icmp uge i64 %remaining, {size}"
+        other = f"size{smaller}" if smaller else "next"
+        branch = f"  br i1 %fits{size}, label %use{size}, label %{other}"
+        call = f"  call void @{callee}{size}({arguments})"
+        choices += [f"size{size}:", least, branch, f"use{size}:", call]
+        choices.append("  br label %next")
+    used = ", ".join(f"[ {size}, %use{size} ]" for size in tiles.pixels)
+    return _LINE.format(
+        name=name,
+        parameters=parameters,
+        advance=advance,
+        largest=tiles.pixels[0],
+        choices="\n".join(choices),
+        used=f"{used}, [ 1, %size{tiles.pixels[-1]} ]",
+    )
+
+
+#: The parameters of a line of a pointwise convolution, the move to a pixel, the
+#: function of a tile, and its arguments.
+POINTWISE = """
+ptr %x, ptr %b, ptr %out, ptr %bias, ptr %limits, ptr %offsets, i64 %taps, \
+i64 %inner, i64 %pixel, i64 %left, i64 %pixels
+%x.done = mul i64 %i, {pixel}
+{tile}
+ptr %x.tile, ptr %b, ptr %out.tile, ptr null, ptr %bias, ptr %limits, ptr %offsets, \
+i64 %taps, i64 %inner, i64 %pixel, i64 %left, i1 true, i1 true
+"""
+_LINE = """\
+define internal void @{name}({parameters}) noinline {{
+entry:
+  br label %tile
+tile:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
+  %remaining = sub i64 %pixels, %i
+  {advance}
+  %x.tile = getelementptr i8, ptr %x, i64 %x.done
+  %out.done = mul i64 %i, %pixel
+  %out.tile = getelementptr i8, ptr %out, i64 %out.done
+  br label %size{largest}
+{choices}
+next:
+  %used = phi i64 {used}
+  %i.next = add i64 %i, %used
+  %i.more = icmp ult i64 %i.next, %pixels
+  br i1 %i.more, label %tile, label %exit
+exit:
+  ret void
+}}
 """

@@ -1,27 +1,21 @@
 """The LLVM IR of a pointwise convolution and the depthwise one that reads it."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
-from burn.backend.cpu.jit.functions import EXP_PLUS_ONE, write
+from burn.backend.cpu.jit.functions import bounded_exp
 from burn.backend.cpu.jit.images.activation_source import activation_source
 from burn.backend.cpu.jit.images.convolution_source import (
+    POINTWISE,
     Tiles,
-    tile_choices,
+    line_source,
     tile_source,
 )
+from burn.backend.cpu.jit.images.vectors import declarations, in_place
 from burn.backend.cpu.jit.native import INT64
-from burn.backend.cpu.jit.vectors import (
-    PART_ENTRIES,
-    vector_declarations,
-    vector_fields,
-    word_loads,
-)
-from burn.backend.cpu.jit.writer import LlvmWriter
+from burn.backend.cpu.jit.writer import ENTRIES, EXPLICIT, BranchWriter, part_source
 
 FLOAT32 = np.dtype(np.float32)
 #: The kinds of activations: a clip, another piecewise linear function, and SiLU.
@@ -39,36 +33,8 @@ INTEGERS = (
 )
 
 
-class _Writer(LlvmWriter):
-    """A builder with conditional blocks."""
-
-    @contextmanager
-    def when(self, condition: str) -> Iterator[None]:
-        """Emit a block that runs if ``condition`` (i1) holds."""
-        self._names += 1
-        number = self._names
-        self.lines.append(f"  br i1 {condition}, label %y{number}, label %z{number}")
-        self.lines.append(f"y{number}:")
-        self._block = f"y{number}"
-        yield
-        self.lines += [f"  br label %z{number}", f"z{number}:"]
-        self._block = f"z{number}"
-
-    def at(self, pointer: str, bytes_: str) -> str:
-        """Return a pointer moved by some bytes."""
-        return self.do(f"getelementptr i8, ptr {pointer}, i64 {bytes_}")
-
-    def times(self, one: str, other: str) -> str:
-        """Return a product of integers."""
-        return self.do(f"mul i64 {one}, {other}")
-
-    def limited(self, one: str, other: str, which: str) -> str:
-        """Return the least or the largest of two integers (smin, smax)."""
-        return self.do(f"call i64 @llvm.{which}.i64(i64 {one}, i64 {other})")
-
-
 class Form(NamedTuple):
-    """The parameters of a source: tiles and activations of both convolutions.
+    """What a source depends on: the tiles of both convolutions, and their activations.
 
     Pixels of the image are ``pixel`` bytes apart. The last channels of the pointwise
     convolution have ``half`` as many registers as ``wide`` tiles, if they fit.
@@ -89,52 +55,48 @@ def source_of(form: Form) -> str:
     is_clip = activations[0] != SCALED
     functions = [
         tile_source(wide, pixel, is_clip=is_clip),
-        _line(wide, "pointwise", _POINTWISE.format(pixel=pixel, tile="tile")),
-        _line(narrow, "depthwise", _DEPTHWISE),
+        line_source(wide, "pointwise", POINTWISE.format(pixel=pixel, tile="tile")),
+        line_source(narrow, "depthwise", _DEPTHWISE),
     ]
     if form.has_half:
         functions += [
             tile_source(half, pixel, is_clip=is_clip, name="half"),
-            _line(half, "remaining", _POINTWISE.format(pixel=pixel, tile="half")),
+            line_source(half, "remaining", POINTWISE.format(pixel=pixel, tile="half")),
         ]
     is_clip = activations[1] != SCALED
     functions += [_tile(size, narrow.channels, is_clip) for size in narrow.pixels]
     if SILU in activations:
-        functions.append(_silu_source())
-    widths = sorted({wide.channels, half.channels, narrow.channels})
-    declared = [_LIMITS, *map(vector_declarations, widths), ""]
-    return "\n".join([*functions, _part_source(form), PART_ENTRIES, *declared])
+        functions.append(_silu_source(wide.channels))
+    entries = ENTRIES.format(
+        loads="  %parts = load i64, ptr %data", given="ptr %data, "
+    )
+    widths = {wide.channels, half.channels, narrow.channels}
+    return "\n".join(
+        [EXPLICIT, *functions, _part_source(form), entries, *declarations(widths), ""]
+    )
 
 
-def _silu_source() -> str:
+def _silu_source(lanes: int) -> str:
     """Return the function ``@silu``, which activates ``%count`` floats in place."""
-    to = _Writer()
-    with to.counting("0", "%count") as i:
-        place = to.do(f"getelementptr float, ptr %x, i64 {i}")
-        x = to.do(f"load float, ptr {place}")
-        sum_ = write(EXP_PLUS_ONE, to, FLOAT32, (to.do(f"fneg float {x}"),))
-        to.lines.append(
-            f"  store float {to.do(f'fdiv float {x}, {sum_}')}, ptr {place}"
-        )
+    to = BranchWriter()
+
+    def activated(x: str) -> str:
+        kind = f"<{lanes} x float>"
+        power = bounded_exp(to, to.do(f"fneg {kind} {x}"), lanes)
+        sum_ = to.do(f"fadd {kind} {power}, splat (float 1.0)")
+        return to.do(f"fdiv {kind} {x}, {sum_}")
+
+    in_place(to, ("%x", "%count"), lanes, activated)
     return _SILU.format(body="\n".join(to.lines))
 
 
 def _part_source(form: Form) -> str:
     """Return the function of the rows of some parts."""
-    to = _Writer()
-    loads = [word_loads(POINTERS, INTEGERS), "  %all.parts = load i64, ptr %data"]
-    with to.counting("%low", "%high") as part:
-        first, last = (
-            to.do(f"udiv i64 {to.times(number, '%rows')}, %all.parts")
-            for number in (part, to.do(f"add i64 {part}, 1"))
-        )
-        with to.when(to.do(f"icmp ult i64 {first}, {last}")):
-            _rows(to, form, part, (first, last))
-    body = "\n".join([*loads, *to.head, "  br label %start", "start:", *to.lines])
-    return _PART.format(body=body)
+    words = (POINTERS, INTEGERS)
+    return part_source(words, "%rows", lambda *given: _rows(given[0], form, *given[1:]))
 
 
-def _rows(to: _Writer, form: Form, part: str, bounds: tuple[str, str]) -> None:
+def _rows(to: BranchWriter, form: Form, part: str, bounds: tuple[str, str]) -> None:
     """Emit the rows of the result between bounds."""
     first, last = bounds
     ring = to.at("%ring", to.times(part, "%ring.bytes"))
@@ -159,7 +121,7 @@ def _rows(to: _Writer, form: Form, part: str, bounds: tuple[str, str]) -> None:
 
 
 def _produce(
-    to: _Writer, form: Form, ring: str, image: str, bounds: tuple[str, str]
+    to: BranchWriter, form: Form, ring: str, image: str, bounds: tuple[str, str]
 ) -> None:
     """Emit the pointwise convolution of lines of an image to the ring."""
     before = to.times(image, "%height")
@@ -179,7 +141,8 @@ def _produce(
             bias, out = to.at("%bias", skipped), to.at(target, skipped)
             given = (
                 f"ptr {x}, ptr {panels}, ptr {out}, ptr {bias}, ptr %limits, "
-                f"ptr %no.offsets, i64 %inner, i64 %held.pixel, i64 {left}, i64 %width"
+                f"ptr %no.offsets, i64 1, i64 %inner, i64 %held.pixel, i64 {left}, "
+                "i64 %width"
             )
             _call_pointwise(to, form, left, given)
         if form.activations[0] == SILU:
@@ -187,7 +150,7 @@ def _produce(
             to.lines.append(f"  call void @silu(ptr {target}, i64 {count})")
 
 
-def _call_pointwise(to: _Writer, form: Form, left: str, given: str) -> None:
+def _call_pointwise(to: BranchWriter, form: Form, left: str, given: str) -> None:
     """Emit the call for a panel, which has ``left`` channels at least."""
     if not form.has_half:
         to.lines.append(f"  call void @pointwise({given})")
@@ -197,7 +160,7 @@ def _call_pointwise(to: _Writer, form: Form, left: str, given: str) -> None:
             to.lines.append(f"  call void @{name}({given})")
 
 
-def _fill_table(to: _Writer, ring: str, table: str, top: str) -> None:
+def _fill_table(to: BranchWriter, ring: str, table: str, top: str) -> None:
     """Emit the pointers to the first pixel of each tap."""
     with to.counting("0", "%taps") as dy:
         line = to.do(f"add i64 {top}, {dy}")
@@ -212,7 +175,7 @@ def _fill_table(to: _Writer, ring: str, table: str, top: str) -> None:
             to.lines.append(f"  store ptr {pointer}, ptr {place}")
 
 
-def _consume(to: _Writer, form: Form, table: str, row: str) -> None:
+def _consume(to: BranchWriter, form: Form, table: str, row: str) -> None:
     """Emit a row of the depthwise convolution."""
     lanes = form.narrow.channels
     pixel = to.times("%channels", "4")
@@ -237,24 +200,7 @@ def _consume(to: _Writer, form: Form, table: str, row: str) -> None:
         to.lines.append(f"  call void @silu(ptr {out}, i64 {length})")
 
 
-def _line(tiles: Tiles, name: str, text: str) -> str:
-    """Return the function that calls the tiles of a line, for its pixels."""
-    parameters, advance, callee, arguments = text.strip().split("\n")
-    choices = tile_choices(tiles, callee, arguments)
-    return _LINE.format(
-        name=name, parameters=parameters, advance=advance, choices=choices
-    )
-
-
-#: The parameters, the move to a pixel, the function of a tile, and its arguments.
-_POINTWISE = """
-ptr %x, ptr %b, ptr %out, ptr %bias, ptr %limits, ptr %offsets, i64 %inner, \
-i64 %pixel, i64 %left, i64 %pixels
-%x.done = mul i64 %i, {pixel}
-{tile}
-ptr %x.tile, ptr %b, ptr %out.tile, ptr null, ptr %bias, ptr %limits, ptr %offsets, \
-i64 1, i64 %inner, i64 %pixel, i64 %left, i1 true, i1 true
-"""
+#: The line of a depthwise convolution, as that of a pointwise one.
 _DEPTHWISE = """
 ptr %table, ptr %x, ptr %w, ptr %out, ptr %bias, ptr %limits, i64 %taps, \
 i64 %x.pixel, i64 %pixel, i64 %left, i64 %pixels
@@ -263,36 +209,23 @@ apart
 ptr %table, ptr %x.tile, ptr %w, ptr %out.tile, ptr %bias, ptr %limits, i64 %taps, \
 i64 %x.pixel, i64 %pixel, i64 %left
 """
-_LINE = """\
-define internal void @{name}({parameters}) noinline {{
-entry:
-  br label %tile
-tile:
-  %i = phi i64 [ 0, %entry ], [ %i.next, %next ]
-  %remaining = sub i64 %pixels, %i
-  {advance}
-  %x.tile = getelementptr i8, ptr %x, i64 %x.done
-  %out.done = mul i64 %i, %pixel
-  %out.tile = getelementptr i8, ptr %out, i64 %out.done
-{choices}
-  %i.next = add i64 %i, %used
-  %i.more = icmp ult i64 %i.next, %pixels
-  br i1 %i.more, label %tile, label %exit
-exit:
-  ret void
-}}
-"""
 
 
 def _tile(size: int, lanes: int, is_clip: bool) -> str:
     """Return the function of ``size`` pixels of the depthwise convolution."""
-    common = vector_fields(lanes)
+    common = {
+        "kind": f"<{lanes} x float>",
+        "lanes": lanes,
+        "mask": f"i32 4, <{lanes} x i1> %mask",
+    }
     rows = {
         name: "\n".join(template.format(i=i, **common) for i in range(size))
         for name, template in _ROWS.items()
     }
     return _TILE.format(
         size=size,
+        integers=f"<{lanes} x i32>",
+        numbers=", ".join(f"i32 {lane}" for lane in range(lanes)),
         activated=activation_source("added", size, lanes, is_clip),
         **common,
         **rows,
@@ -319,7 +252,11 @@ _TILE = """\
 define internal void @apart{size}(ptr %table, ptr %x, ptr %w, ptr %out, ptr %bias, \
 ptr %limits, i64 %taps, i64 %x.pixel, i64 %pixel, i64 %left) noinline {{
 entry:
-{masked}
+  %left.narrow = trunc i64 %left to i32
+  %left.one = insertelement {integers} poison, i32 %left.narrow, i64 0
+  %left.all = shufflevector {integers} %left.one, {integers} poison, \
+{integers} zeroinitializer
+  %mask = icmp ult {integers} <{numbers}>, %left.all
   %skipped = ptrtoint ptr %x to i64
   %shift = load {kind}, ptr %bias, align 4
 {places}
@@ -350,15 +287,4 @@ start:
 {body}
   ret void
 }}
-declare float @llvm.fma.f32(float, float, float)
 """
-_PART = """\
-define internal void @part(ptr %data, i64 %low, i64 %high) noinline {{
-entry:
-{body}
-  ret void
-}}
-"""
-_LIMITS = """\
-declare i64 @llvm.smin.i64(i64, i64)
-declare i64 @llvm.smax.i64(i64, i64)"""

@@ -11,7 +11,8 @@ import numpy as np
 
 from burn.backend.cpu.jit.images.convolution_source import NARROW, TILES, Tiles
 from burn.backend.cpu.jit.images.depthwise_source import Form, source_of
-from burn.backend.cpu.jit.machine import machine, parallel_parts
+from burn.backend.cpu.jit.machine import machine
+from burn.backend.cpu.jit.pool import parallel_parts
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.support import Array

@@ -13,13 +13,7 @@ import numpy as np
 from burn.backend.cpu.jit.images.activation_source import activation_source
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.source import Kernel
-from burn.backend.cpu.jit.vectors import (
-    PART_ENTRIES,
-    lane_numbers,
-    vector_declarations,
-    vector_fields,
-    word_loads,
-)
+from burn.backend.cpu.jit.writer import ENTRIES, EXPLICIT
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.support import Array
 from burn.record.memory_advice import forget
@@ -90,7 +84,6 @@ def _text(lanes: int, registers: int) -> str:
         for count in counts
     )
     part = _PART.format(
-        loads=word_loads(_POINTERS, ("depth", "outputs")),
         wide=lanes * registers,
         lanes=lanes,
         most=lanes - 1,
@@ -98,12 +91,20 @@ def _text(lanes: int, registers: int) -> str:
         choices=choices,
         uses=uses,
     )
-    declared = (vector_declarations(lanes), "declare i64 @llvm.umin.i64(i64, i64)\n")
+    entries = ENTRIES.format(
+        loads="  %parts = load i64, ptr %data", given="ptr %data, "
+    )
+    kind, vector, mask = f"<{lanes} x float>", f"v{lanes}f32", f"<{lanes} x i1>"
+    declared = [
+        f"declare {kind} @llvm.fmuladd.{vector}({kind}, {kind}, {kind})",
+        f"declare {kind} @llvm.masked.load.{vector}.p0(ptr, i32, {mask}, {kind})",
+        f"declare void @llvm.masked.store.{vector}.p0({kind}, ptr, i32, {mask})",
+        "declare i64 @llvm.umin.i64(i64, i64)",
+    ]
     functions = [_sums(count, lanes) for count in counts]
-    return "\n".join([*functions, part, PART_ENTRIES, *declared])
+    return "\n".join([EXPLICIT, *functions, part, entries, *declared, ""])
 
 
-_POINTERS = ("x", "w", "bias", "res", "out", "limits")
 _PARAMETERS = (
     "ptr %x, ptr %w, ptr %bias, ptr %res, ptr %out, ptr %limits, i64 %depth, i64 %left"
 )
@@ -115,13 +116,20 @@ _ARGUMENTS = (
 
 def _sums(count: int, lanes: int) -> str:
     """Return the function of a panel of ``count`` registers."""
-    names = vector_fields(lanes)
+    names = {
+        "kind": f"<{lanes} x float>",
+        "integers": f"<{lanes} x i32>",
+        "bits": f"<{lanes} x i1>",
+        "lanes": lanes,
+        "splat": f"<{lanes} x i32> zeroinitializer",
+    }
     lines = {
         name: "\n".join(
             template.format(
                 v=v,
                 first=v * lanes,
-                **{**names, "numbers": lane_numbers(v * lanes, lanes)},
+                numbers=", ".join(f"i32 {v * lanes + lane}" for lane in range(lanes)),
+                **names,
             )
             for v in range(count)
         )
@@ -182,7 +190,9 @@ row:
   %c.more = icmp ult i64 %c.next, %depth
   br i1 %c.more, label %row, label %finish
 finish:
-{left}
+  %left.narrow = trunc i64 %left to i32
+  %left.one = insertelement {integers} poison, i32 %left.narrow, i64 0
+  %left.all = shufflevector {integers} %left.one, {integers} poison, {splat}
 {places}
   %has.residual = icmp ne ptr %res, null
   br i1 %has.residual, label %residual, label %end
@@ -199,7 +209,22 @@ end:
 _PART = """\
 define internal void @part(ptr %data, i64 %low, i64 %high) noinline {{
 entry:
-{loads}
+  %x.at = getelementptr i64, ptr %data, i64 1
+  %w.at = getelementptr i64, ptr %data, i64 2
+  %bias.at = getelementptr i64, ptr %data, i64 3
+  %res.at = getelementptr i64, ptr %data, i64 4
+  %out.at = getelementptr i64, ptr %data, i64 5
+  %limits.at = getelementptr i64, ptr %data, i64 6
+  %depth.at = getelementptr i64, ptr %data, i64 7
+  %outputs.at = getelementptr i64, ptr %data, i64 8
+  %x = load ptr, ptr %x.at
+  %w = load ptr, ptr %w.at
+  %bias = load ptr, ptr %bias.at
+  %res = load ptr, ptr %res.at
+  %out = load ptr, ptr %out.at
+  %limits = load ptr, ptr %limits.at
+  %depth = load i64, ptr %depth.at
+  %outputs = load i64, ptr %outputs.at
   %has.res = icmp ne ptr %res, null
   br label %panel
 panel:

@@ -1,22 +1,23 @@
 """The engine of the CPU backend: oneDNN if available, NumPy otherwise.
 
-Kernels call :func:`current`; nothing is loaded before. Results do not depend on the
-engine except for rounding.
+Kernels call :func:`current`; before, nothing is loaded, and oneDNN's binding is not
+imported. Results do not depend on the engine except for rounding.
 """
+
+from __future__ import annotations
 
 import os
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from burn.backend.cpu.onednn.binding.api import AVX512_BF16, VNNI, Api
-from burn.backend.cpu.onednn.binding.cache import Packed, Primitives
 from burn.backend.cpu.onednn.binding.capture import noting
-from burn.backend.cpu.onednn.binding.library import find_library, keep_memory
-from burn.backend.cpu.onednn.binding.memory import Array, addresses_are_read
-from burn.backend.cpu.onednn.binding.search import has_wheel, remedy
+
+if TYPE_CHECKING:
+    from burn.backend.cpu.onednn.binding.api import Api
+    from burn.backend.cpu.onednn.binding.memory import Array
 
 #: The environment variable that chooses: ``numpy``, ``onednn`` (which must then be
 #: there), or nothing for whatever there is.
@@ -58,9 +59,6 @@ class Limits(NamedTuple):
     steps: int = 8
 
 
-#: The instruction sets that make a precision fast.
-_QUICK = {"bf16": AVX512_BF16, "int8": VNNI}
-
 _WHATEVER = Limits(*(0 for _ in Limits._fields))
 
 
@@ -68,6 +66,8 @@ class Session:
     """A loaded library, with its caches."""
 
     def __init__(self, api: Api) -> None:
+        from burn.backend.cpu.onednn.binding.cache import Packed, Primitives
+
         self.api = api
         self.primitives = Primitives(api)
         self.packed = Packed(api)
@@ -146,13 +146,14 @@ def engine() -> Engine:
 
 def no_gain(precision: str) -> str | None:
     """Return why a ``precision`` is not faster than float32 here, None if it is."""
-    bits = _QUICK.get(precision)
-    if bits is None:
+    if precision not in ("bf16", "int8"):
         return None
+    from burn.backend.cpu.onednn.binding.api import AVX512_BF16, VNNI
+
     session = current()
     if session is None:
         return f"{precision} gains nothing: NumPy computes"
-    if session.api.instructions() & bits:
+    if session.api.instructions() & (VNNI if precision == "int8" else AVX512_BF16):
         return None
     return f"{precision} gains nothing: the processor has no instructions for it"
 
@@ -185,6 +186,8 @@ def whatever_size() -> Iterator[None]:
 
 
 def _choose() -> None:
+    from burn.backend.cpu.onednn.binding.search import has_wheel, remedy
+
     with STATE.lock:
         if STATE.answer is not None:
             return
@@ -223,6 +226,10 @@ def _warn() -> None:
 
 def _load() -> tuple[str, ...]:
     """Open a session if possible, and return the reasons for rejected engines."""
+    from burn.backend.cpu.onednn.binding.api import Api
+    from burn.backend.cpu.onednn.binding.library import find_library, keep_memory
+    from burn.backend.cpu.onednn.binding.memory import addresses_are_read
+
     search = find_library()
     library = search.library
     if library is None:

@@ -10,6 +10,7 @@ from burn.primitive import kernels_later
 KERNELS = {
     f"{__name__}.{module}": tuple(names.split())
     for module, names in {
+        "attention": "scaled_attention",
         "casting": "cast",
         "chains": "chained",
         "columns": "sum sum_to",
