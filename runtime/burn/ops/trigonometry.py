@@ -11,7 +11,7 @@ from burn.ops.support import Array, pair
 from burn.primitive import primitive
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def sin(x: Array) -> Array:
     """Return the sine; radians."""
     return np.sin(x)
@@ -22,7 +22,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * cos(x)
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def cos(x: Array) -> Array:
     """Return the cosine; radians."""
     return np.cos(x)
@@ -33,7 +33,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad * sin(x)
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def tan(x: Array) -> Array:
     """Return the tangent; radians."""
     return np.tan(x)

@@ -118,7 +118,7 @@ def _logical(draw: Draw, op: Any) -> Case:
 
 
 @case("isnan", "isinf", "exp", "log", "sqrt", "reciprocal", "floor", "ceil", "trunc")
-@case("expm1", "log1p")
+@case("expm1", "log1p", "sin", "cos", "tan")
 @case("round", "erf", "leaky_relu", "elu", "selu", "celu", "sigmoid", "tanh")
 @case("softplus", "softsign", "hard_sigmoid", "hard_swish", "silu", "mish", "shrink")
 @case("thresholded_relu")

@@ -56,6 +56,22 @@ def test_a_chain_is_one_step(dtype: str) -> None:
     assert kinds == {"elements": 1}
 
 
+@pytest.mark.parametrize("dtype", ("float16", "float32"))
+def test_selections_of_scalar_arrays_and_angles_are_fused(dtype: str) -> None:
+    """A mask of attention, and angles of a rotary embedding."""
+
+    def mask(x: Any, y: Any) -> Any:
+        zero, low = (ops.array(value, dtype=x.dtype) for value in (0.0, -65500.0))
+        return ops.where(ops.where(x > y, True, x < 0.0), zero, low)
+
+    def turned(x: Any, y: Any) -> Any:
+        return x * ops.cos(x * 2.0) + y * ops.sin(x) - ops.tan(y)
+
+    arrays = [normal(4, 6, seed=n).astype(dtype) for n in range(2)]
+    assert counts(mask, *arrays) == {"elements": 1}
+    assert counts(turned, *arrays) == {"elements": 1}
+
+
 def test_conversions_join() -> None:
     def function(x: Any) -> Any:
         wide = ops.cast(x, dtype=burn.float32)
