@@ -134,8 +134,9 @@ def test_descriptions_of_primitives(dtype: str) -> None:
             if described is None:
                 continue
             element, shape = described
-            expected = primitive.kernel(*arrays)
-            actual = evaluated(element, tuple(arrays))
+            with np.errstate(invalid="ignore", divide="ignore"):  # the arcsine of 2
+                expected = primitive.kernel(*arrays)
+                actual = evaluated(element, tuple(arrays))
             assert (actual.shape, actual.dtype) == (shape, element.dtype)
             assert actual.dtype == expected.dtype
             np.testing.assert_allclose(actual, expected, rtol=1e-3, atol=1e-5)
