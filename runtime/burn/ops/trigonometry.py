@@ -11,7 +11,7 @@ from burn.ops.support import Array, pair
 from burn.primitive import primitive
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def sin(x: Array) -> Array:
     """Return the sine; radians."""
     return np.sin(x)
@@ -22,7 +22,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * cos(x)
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def cos(x: Array) -> Array:
     """Return the cosine; radians."""
     return np.cos(x)
@@ -33,7 +33,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad * sin(x)
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def tan(x: Array) -> Array:
     """Return the tangent; radians."""
     return np.tan(x)
@@ -44,7 +44,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * (1.0 + out * out)
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def asin(x: Array) -> Array:
     """Return the arcsine in [-pi/2, pi/2]."""
     return np.arcsin(x)
@@ -55,7 +55,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / sqrt((1.0 - x) * (1.0 + x))
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def acos(x: Array) -> Array:
     """Return the arccosine in [0, pi]."""
     return np.arccos(x)
@@ -66,7 +66,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return -grad / sqrt((1.0 - x) * (1.0 + x))
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def atan(x: Array) -> Array:
     """Return the arctangent in (-pi/2, pi/2)."""
     return np.arctan(x)
@@ -77,7 +77,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / (1.0 + x * x)
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def sinh(x: Array) -> Array:
     """Return the hyperbolic sine."""
     return np.sinh(x)
@@ -88,7 +88,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * cosh(x)
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def cosh(x: Array) -> Array:
     """Return the hyperbolic cosine."""
     return np.cosh(x)
@@ -99,7 +99,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad * sinh(x)
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def asinh(x: Array) -> Array:
     """Return the inverse hyperbolic sine."""
     return np.arcsinh(x)
@@ -110,7 +110,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / sqrt(x * x + 1.0)
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def acosh(x: Array) -> Array:
     """Return the nonnegative inverse hyperbolic cosine."""
     return np.arccosh(x)
@@ -121,7 +121,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / sqrt((x - 1.0) * (x + 1.0))
 
 
-@primitive(removable=True, memory_bound=True)
+@primitive(traceable=True, removable=True, memory_bound=True)
 def atanh(x: Array) -> Array:
     """Return the inverse hyperbolic tangent."""
     return np.arctanh(x)
@@ -132,7 +132,7 @@ def _(grad: Any, out: Any, x: Any) -> Any:
     return grad / ((1.0 - x) * (1.0 + x))
 
 
-@primitive(infallible=True, memory_bound=True)
+@primitive(traceable=True, infallible=True, memory_bound=True)
 def atan2(y: Array, x: Array) -> Array:
     """Return the angle of (``x``, ``y``) from -pi to pi, with signed zeros."""
     return np.arctan2(*pair(y, x))

@@ -96,7 +96,7 @@ def _binary(draw: Draw, op: Any) -> Case:
     return Case(op, operands)
 
 
-@case("div", "floor_div", "remainder", "fmod", "pow", "trunc_div")
+@case("div", "floor_div", "remainder", "fmod", "pow", "trunc_div", "atan2")
 def _quotient(draw: Draw, op: Any) -> Case:
     kinds = INTEGERS if op.name == "trunc_div" else NUMBERS
     shape, dtypes = draw(shapes), st.sampled_from(kinds)
@@ -118,7 +118,8 @@ def _logical(draw: Draw, op: Any) -> Case:
 
 
 @case("isnan", "isinf", "exp", "log", "sqrt", "reciprocal", "floor", "ceil", "trunc")
-@case("expm1", "log1p")
+@case("expm1", "log1p", "sin", "cos", "tan", "asin", "acos", "atan")
+@case("sinh", "cosh", "asinh", "acosh", "atanh")
 @case("round", "erf", "leaky_relu", "elu", "selu", "celu", "sigmoid", "tanh")
 @case("softplus", "softsign", "hard_sigmoid", "hard_swish", "silu", "mish", "shrink")
 @case("thresholded_relu")

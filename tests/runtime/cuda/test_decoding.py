@@ -1,5 +1,6 @@
 """Kernels of decode steps, and decoders in CUDA graphs."""
 
+from importlib import import_module
 from itertools import product
 from typing import Any
 
@@ -131,6 +132,26 @@ def test_attention_to_caches(
     cos, sin = (f(angles).astype(dtype) for f in (np.cos, np.sin))
     arrays += [mask, *((cos, sin) if turned else (None, None))]
     compare(device, cached_attention, arrays, scale=size**-0.5)
+
+
+@pytest.mark.parametrize("blocks", ((1, 256), (1, 512), (4, 256), (8, 128)))
+@pytest.mark.parametrize("past", (0, 30, 3000))
+def test_clusters_of_attention(
+    device: Any, monkeypatch: Any, blocks: tuple[int, int], past: int
+) -> None:
+    """Blocks without keys, and several clusters that share keys."""
+    name = "burn.backend.cuda.kernels.attention.cached_attention"
+    module = import_module(name)
+    if blocks[0] > 1 and int(device.cupy.cuda.Device().compute_capability) < 90:
+        pytest.skip("the device has no clusters of blocks")
+    monkeypatch.setattr(module, "_blocks", lambda *_: blocks)
+    shapes = ((8, 1), (2, 1), (2, 1), (2, past), (2, past))
+    arrays = [
+        normal(2, *s, 64, seed=n).astype(np.float16) for n, s in enumerate(shapes)
+    ]
+    mask = np.arange(past + 1) % 5 != 3
+    mask[past] = True
+    compare(device, cached_attention, (*arrays, mask[None, None, None]), scale=0.125)
 
 
 @pytest.mark.parametrize("is_seen", (False, True))

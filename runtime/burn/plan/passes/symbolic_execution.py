@@ -136,7 +136,7 @@ def _executed(
 
 
 def _where(condition: Any, x: Any, y: Any) -> Any:
-    dtype = np.result_type(*(_kind(v) if np.shape(v) else v for v in (x, y)))
+    dtype = np.result_type(*(getattr(v, "dtype", v) for v in (x, y)))
     if np.dtype(_kind(condition)) != np.bool_:
         raise NotElementwiseError("a condition that is no bool")
     shape = np.broadcast_shapes(*map(np.shape, (condition, x, y)))

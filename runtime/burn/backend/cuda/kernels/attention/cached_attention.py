@@ -21,6 +21,11 @@ from burn.ops.support import Array
 
 #: The most heads that share a key, and shares of blocks that a block has.
 _HEADS, _SHARES = 8, 2048
+#: The first compute capability that has clusters of blocks, times ten.
+_CLUSTERS = 90
+#: The most numbers of the queries of blocks with more shared memory for each, and their
+#: most queries.
+_FEW_NUMBERS, _FEW_HEADS = 512, 4
 
 
 @cached_attention_op.on(Cuda)
@@ -103,6 +108,7 @@ def _by_kernel(
     early = (past_key, past_value, mask, *angles[:2])
     form = Form(
         *(query.dtype, size, per_group, splits),
+        *_blocks(query, groups * batch * splits, per_group),
         None if mask is None else mask.dtype,
         None if cos is None else cos.dtype,
         bool(mask_args[2]),
@@ -114,9 +120,25 @@ def _by_kernel(
         *(*mask_args, *angles, out, new_key, partial, counters(batch * groups)),
         *(np.int32(past), np.float32(scale), np.int32(empty_is_zero)),
     )
-    launch(_kernel(form), (splits, groups, batch), form.threads, args)
+    grid = (splits * form.cluster, groups, batch)
+    launch(_kernel(form), grid, form.threads, args)
     settle(early)
     return out, new_key
+
+
+def _blocks(query: Array, clusters: int, heads: int) -> tuple[int, int]:
+    """Return the blocks of each of ``clusters``, and their threads.
+
+    Blocks of a cluster are small, so that they start beside those of the kernel before.
+    Products of several rows leave registers for 128 threads.
+    """
+    device, is_small = query.device, heads * query.shape[-1] <= _FEW_NUMBERS
+    has_clusters = int(device.compute_capability) >= _CLUSTERS
+    if not has_clusters or 2 * clusters > device.attributes["MultiProcessorCount"]:
+        return 1, 512 if is_small and heads <= _FEW_HEADS else 256
+    if not is_small:
+        return 4, 128
+    return (4, 256) if query.shape[0] == 1 else (8, 128)
 
 
 def _mask(mask: Array | None, batch: int, heads: int, past: int) -> tuple[Any, ...]:

@@ -1,9 +1,9 @@
 """CUDA C of attention of one query per head over a key-value cache.
 
-A block has the keys of one head of the cache, or a share of them, and all queries that
-read them. It walks through chunks of keys from the first to the last that the mask
-shows, with a running softmax. Blocks that share keys leave partial results, of which
-the last block to end computes the result.
+A cluster of blocks has the keys of one head of the cache, or a share of them, and all
+queries that read them. Its blocks take turns with the keys from the first to the last
+that the mask shows, with a running softmax, and send their sums to the first block. The
+last cluster to end computes the result from those of all that share keys.
 
 The mask, the angles and the cache are read before the kernels before this one have
 ended, unless ``IS_MASK_NEW``: see :mod:`burn.backend.cuda.dependent_launch`.
@@ -14,29 +14,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from burn.backend.cuda.dependent_launch import INSTRUCTIONS
+from burn.backend.cuda.kernels.attention.cached_parts import SOURCE
 from burn.backend.cuda.kernels.elementwise.epilogues import TYPES
 
-#: The most numbers of the queries of a block, with the threads of a block.
-NUMBERS, _THREADS = 1024, 256
-#: The most numbers and queries of blocks that have more threads than that.
-_FEW_NUMBERS, _FEW_HEADS, _MANY_THREADS = 512, 4, 512
-#: Keys of a block.
+#: The most numbers of the queries of a block.
+NUMBERS = 1024
+#: Keys of a cluster of blocks.
 KEYS = 2048
 #: Keys at once for each group of threads, by the threads of a block.
-_TURNS = {_THREADS: 4, _MANY_THREADS: 6}
+_TURNS = {128: 4, 256: 4, 512: 6}
 MASKS = {
     np.dtype(np.bool_): "unsigned char",
     np.dtype(np.float16): "__half",
     np.dtype(np.float32): "float",
 }
-_SOURCE = r"""
+_SIZES = r"""
 #define PART (SIZE_OF_HEAD / SIZE)          // threads of a key
 #define AT_ONCE (THREADS / PART)
+#define WIDE (CLUSTER * AT_ONCE)            // keys of a cluster at once
 #define CHUNK (TURNS * AT_ONCE)             // keys whose scores are in shared memory
 #define WARPS (THREADS / 32)
 #define STEP (SIZE_OF_HEAD + 2)             // a part's numbers of a head
 #define NONE __int_as_float(0xff800000)
 #define LOW (sizeof(MaskType) == 2 ? -6e4f : -1e30f)
+"""
+_SOURCE = r"""
 __device__ float masked(const MaskType* mask, long long at) {
     if (MASK == 0) return 0;
     if (MASK == 1) return mask[at] ? 0 : NONE;
@@ -48,21 +50,7 @@ __device__ bool is_visible(const MaskType* mask, long long head, long long at) {
     for (int h = 0; h < MASKS; h++) is_any |= masked(mask, h * head + at) > LOW;
     return is_any;
 }
-__device__ float largest_of_warp(float most) {
-    #pragma unroll
-    for (int step = 16; step; step >>= 1) {
-        const float v = __shfl_xor_sync(0xffffffffu, most, step);
-        most = most != most || most > v ? most : v;
-    }
-    return most;
-}
-__device__ float sum_of_warp(float total) {
-    #pragma unroll
-    for (int step = 16; step; step >>= 1)
-        total += __shfl_xor_sync(0xffffffffu, total, step);
-    return total;
-}
-extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
+extern "C" __global__ void __launch_bounds__(THREADS) IN_CLUSTERS cached_attention(
     const T* query, long long query_batch, long long query_head,
     const T* key, long long key_batch, long long key_head,
     const T* value, long long value_batch, long long value_head,
@@ -74,16 +62,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
 ) {
     __shared__ float queries[HEADS][SIZE_OF_HEAD], scores[HEADS][CHUNK];
     __shared__ float largest[HEADS], totals[HEADS], factors[HEADS];
-    __shared__ float shares[HEADS][SPLITS], sums[WARPS][HEADS][SIZE_OF_HEAD];
+    __shared__ float shares[HEADS][SHARES], sums[WARPS][HEADS * SIZE_OF_HEAD];
+    #if CLUSTER > 1
+    __shared__ float gathered[CLUSTER][HEADS * STEP];
+    #endif
     __shared__ __align__(16) T own_key[SIZE_OF_HEAD];
     __shared__ __align__(16) T own_value[SIZE_OF_HEAD];
     __shared__ int bounds[2];
     __shared__ bool is_last;
-    const int split = blockIdx.x, splits = SPLITS;
+    BARRIER("arrive.relaxed")
+    const int split = blockIdx.x / CLUSTER, rank = blockIdx.x % CLUSTER;
     const int group = blockIdx.y, groups = gridDim.y, batch = blockIdx.z;
     const int heads = groups * HEADS, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int sub = threadIdx.x % PART, own = threadIdx.x / PART;
-    const bool has_new = split == splits - 1;
+    const bool has_new = split == SPLITS - 1;
     if (IS_MASK_NEW) { WAIT }
     query += batch * query_batch + (long long)group * HEADS * query_head;
     key += batch * key_batch + group * key_head;
@@ -98,15 +90,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
     #pragma unroll
     for (int h = 0; h < MASKS; h++)
         skips = skips && masked(mask, h * mask_head + past * mask_column) > LOW;
-    int low = MASK && skips ? end : begin, high = MASK && skips ? begin : end;
-    if (MASK && skips) {
+    int low = begin, high = end;
+    if (MASK) {
         if (threadIdx.x == 0) bounds[0] = end, bounds[1] = begin;
         __syncthreads();
-        for (int column = begin + threadIdx.x; column < end; column += THREADS)
-            if (is_visible(mask, mask_head, column * mask_column)) {
-                low = min(low, column);
-                high = column + 1;
-            }
+        low = end, high = begin;
+        #pragma unroll 8
+        for (int column = begin + threadIdx.x; column < end; column += THREADS) {
+            const bool is_any = is_visible(mask, mask_head, column * mask_column);
+            low = is_any ? min(low, column) : low;
+            high = is_any ? column + 1 : high;
+        }
         #pragma unroll
         for (int step = 16; step; step >>= 1) {
             low = min(low, __shfl_xor_sync(0xffffffffu, low, step));
@@ -114,7 +108,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
         }
         if (lane == 0) atomicMin(bounds, low), atomicMax(bounds + 1, high);
         __syncthreads();
-        low = bounds[0], high = bounds[1];
+        low = skips ? bounds[0] : begin, high = skips ? bounds[1] : end;
     }
     if (low >= high) low = high = begin;
     const int count = high - low + has_new;  // the new key comes after the others
@@ -125,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
     #define FETCH(start) { \
         _Pragma("unroll") \
         for (int t = 0; t < TURNS; t++) { \
-            const int number = (start) + t * AT_ONCE + own; \
+            const int number = (start) + t * WIDE + rank * AT_ONCE + own; \
             const int column = low + number < high ? low + number : past; \
             bool is_any = !skips; \
             _Pragma("unroll") \
@@ -156,17 +150,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
             const int d = threadIdx.x + half * (SIZE_OF_HEAD / 2);
             own_key[d] = (T)TURNED(key, d);
             own_value[d] = value[d];
-            new_key[place * SIZE_OF_HEAD + d] = own_key[d];
+            if (rank == 0) new_key[place * SIZE_OF_HEAD + d] = own_key[d];
         }
     }
     float sum[HEADS][SIZE] = {};
     __syncthreads();
-    for (int start = 0; start < count; start += CHUNK) {
+    for (int start = 0; start < count; start += TURNS * WIDE) {
         if (start) FETCH(start)
         #pragma unroll
         for (int t = 0; t < TURNS; t++) {
             const int at = t * AT_ONCE + own;
-            if (has_new && start + at == count - 1) {
+            const int number = start + t * WIDE + rank * AT_ONCE + own;
+            if (has_new && number == count - 1) {
                 is_seen[t] = true;
                 keys[t] = *(const Pack*)(own_key + sub * SIZE);
                 values[t] = *(const Pack*)(own_value + sub * SIZE);
@@ -223,7 +218,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
                     sum[h][k] = fmaf(weight, (float)values[t].at[k], sum[h][k]);
             }
         }
-        if (start + CHUNK < count) __syncthreads();  // scores are overwritten
+        if (start + TURNS * WIDE < count) __syncthreads();  // scores are overwritten
     }
     #pragma unroll
     for (int h = 0; h < HEADS; h++) {
@@ -235,21 +230,43 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
         }
         if (lane < PART) {
             #pragma unroll
-            for (int k = 0; k < SIZE; k++) sums[warp][h][sub * SIZE + k] = sum[h][k];
+            for (int k = 0; k < SIZE; k++)
+                sums[warp][h * SIZE_OF_HEAD + sub * SIZE + k] = sum[h][k];
         }
     }
     __syncthreads();
-    float* mine = partial + (place * splits + split) * HEADS * STEP;
-    T* result = out + ((long long)batch * heads + group * HEADS) * SIZE_OF_HEAD;
+    #if CLUSTER > 1
+    float* place_of_block = gathered[rank];
+    BARRIER("wait")  // the first block runs
     for (int i = threadIdx.x; i < HEADS * SIZE_OF_HEAD; i += THREADS) {
-        const int h = i / SIZE_OF_HEAD, d = i % SIZE_OF_HEAD;
-        float whole = 0;
-        #pragma unroll
-        for (int w = 0; w < WARPS; w++) whole += sums[w][h][d];
-        if (splits > 1) mine[h * STEP + d] = whole;
-        else result[i] = (T)(empty && totals[h] == 0 ? 0 : whole / totals[h]);
+        float* to = place_of_block + i / SIZE_OF_HEAD * STEP + i % SIZE_OF_HEAD;
+        send(to, sum_of_block(sums, i));
     }
-    if (splits == 1) return;
+    if (threadIdx.x < HEADS) {
+        float* to = place_of_block + threadIdx.x * STEP + SIZE_OF_HEAD;
+        send(to, largest[threadIdx.x]), send(to + 1, totals[threadIdx.x]);
+    }
+    BARRIER("arrive.release")
+    if (rank) return;
+    BARRIER("wait.acquire")
+    weigh<false>(gathered[0], CLUSTER, shares, largest, totals);
+    #define SUM(i) (weighted<false, CLUSTER>(gathered[0], shares, i))
+    #else
+    #define SUM(i) sum_of_block(sums, i)
+    #endif
+    T* result = out + ((long long)batch * heads + group * HEADS) * SIZE_OF_HEAD;
+    #define WRITE(i, sum) { \
+        const float total = totals[(i) / SIZE_OF_HEAD]; \
+        result[i] = (T)(empty && total == 0 ? 0 : (sum) / total); \
+    }
+    if (SPLITS == 1) {
+        for (int i = threadIdx.x; i < HEADS * SIZE_OF_HEAD; i += THREADS)
+            WRITE(i, SUM(i))
+        return;
+    }
+    float* mine = partial + (place * SPLITS + split) * HEADS * STEP;
+    for (int i = threadIdx.x; i < HEADS * SIZE_OF_HEAD; i += THREADS)
+        mine[i / SIZE_OF_HEAD * STEP + i % SIZE_OF_HEAD] = SUM(i);
     if (threadIdx.x < HEADS) {
         mine[threadIdx.x * STEP + SIZE_OF_HEAD] = largest[threadIdx.x];
         mine[threadIdx.x * STEP + SIZE_OF_HEAD + 1] = totals[threadIdx.x];
@@ -257,39 +274,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) cached_attention(
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0)
-        is_last = atomicAdd(counters + place, 1u) == (unsigned int)splits - 1;
+        is_last = atomicAdd(counters + place, 1u) == SPLITS - 1u;
     __syncthreads();
     if (!is_last) return;
     __threadfence();
     if (threadIdx.x == 0) counters[place] = 0;
-    // Each part's share of the result is the exponential of how much less its largest
-    // score is, divided by the total.
-    const float* all = partial + place * splits * HEADS * STEP;
-    for (int h = warp; h < HEADS; h += WARPS) {
-        float most = NONE, total = 0;
-        for (int s = lane; s < SPLITS; s += 32) {
-            const float v = __ldcg(all + (s * HEADS + h) * STEP + SIZE_OF_HEAD);
-            shares[h][s] = v;
-            most = v != v || v > most ? v : most;
-        }
-        most = largest_of_warp(most);
-        for (int s = lane; s < SPLITS; s += 32) {
-            const float v = shares[h][s] == NONE ? 0 : expf(shares[h][s] - most);
-            shares[h][s] = v;
-            total += v * __ldcg(all + (s * HEADS + h) * STEP + SIZE_OF_HEAD + 1);
-        }
-        total = sum_of_warp(total);
-        if (lane == 0) totals[h] = total;
-    }
-    __syncthreads();
-    for (int i = threadIdx.x; i < HEADS * SIZE_OF_HEAD; i += THREADS) {
-        const int h = i / SIZE_OF_HEAD, d = i % SIZE_OF_HEAD;
-        float whole = 0;
-        #pragma unroll 16
-        for (int s = 0; s < SPLITS; s++)
-            whole += shares[h][s] * __ldcg(all + (s * HEADS + h) * STEP + d);
-        result[i] = (T)(empty && totals[h] == 0 ? 0 : whole / totals[h]);
-    }
+    const float* all = partial + place * SPLITS * HEADS * STEP;
+    weigh<true>(all, SPLITS, shares, largest, totals);
+    for (int i = threadIdx.x; i < HEADS * SIZE_OF_HEAD; i += THREADS)
+        WRITE(i, (weighted<true, SPLITS>(all, shares, i)))
 }
 """
 _TURNED = {
@@ -309,7 +302,8 @@ __device__ float turned(const T* x, int d, const Angle* cosines, const Angle* si
 class Form(NamedTuple):
     """The constants that the kernel is compiled with.
 
-    ``heads`` are the queries per key, ``splits`` the blocks that share keys. The mask
+    ``heads`` are the queries per key, ``splits`` the clusters of ``cluster`` blocks of
+    ``threads`` threads that share keys. The mask
     of each head may differ (``has_masks``), and be written by the kernels just before
     (``is_mask_new``).
     """
@@ -318,16 +312,12 @@ class Form(NamedTuple):
     size: int
     heads: int
     splits: int
+    cluster: int
+    threads: int
     mask: Any
     angle: Any
     has_masks: bool = False
     is_mask_new: bool = True
-
-    @property
-    def threads(self) -> int:
-        """The threads of a block."""
-        is_small = self.heads * self.size <= _FEW_NUMBERS and self.heads <= _FEW_HEADS
-        return _MANY_THREADS if is_small else _THREADS
 
 
 def source(form: Form) -> str:
@@ -345,6 +335,8 @@ def source(form: Form) -> str:
         "KEYS": KEYS,
         "MASK": kind,
         "SPLITS": form.splits,
+        "CLUSTER": form.cluster,
+        "SHARES": max(form.splits, form.cluster),
         "MASKS": form.heads if form.has_masks else 1,
         "IS_MASK_NEW": int(form.is_mask_new),
     }
@@ -356,5 +348,7 @@ def source(form: Form) -> str:
         + "struct __align__(16) Pack { T at[SIZE]; };\n"
         + INSTRUCTIONS
         + _TURNED[form.angle is not None]
+        + _SIZES
+        + SOURCE
         + _SOURCE
     )
