@@ -12,6 +12,7 @@ ORDER = {
         "raw static",
         "graph_builder",
         "upgrade",
+        "layer",
         "op",
         "ops/ml/rewriting",
         "ops",

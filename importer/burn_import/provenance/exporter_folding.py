@@ -63,9 +63,8 @@ def is_module(graph: Graph, layer: Layer, weights: Mapping[str, str]) -> bool:
         return True
     for parameter, constant in weights.items():
         name = original(graph, constant)
-        path, _, leaf = name.rpartition(".")
-        has_parameter_name = leaf in (parameter, f"weight_{parameter}")
-        if is_authored(graph, constant) and not (has_parameter_name and path):
+        ends = (f".{parameter}", f".weight_{parameter}")
+        if is_authored(graph, constant) and not name.endswith(ends):
             return False
         if parameter in ("weight", "bias") and _has_other_shape(graph, constant):
             return False

@@ -228,9 +228,18 @@ class _Placing:
         names = {n for node in inner for n in node.inputs if n in self.graph.constants}
         origins = {original(self.graph, n or "") for n in names}
         keys_of_names = [n.removeprefix(self.prefix) for n in origins if is_dotted(n)]
-        keys = {clean(name.split(".")) for name in keys_of_names}
+        keys = {clean(name.split(".")) for name in keys_of_names} - self._nested_keys()
         parts = {(k[:n], k[: n + 1]) for k in keys for n in range(1, len(k) - 1)}
         return {path for path, below in parts if below not in keys}
+
+    def _nested_keys(self) -> set[Path]:
+        """Return the keys of parameters that layers have in modules of their own."""
+        return {
+            clean(key.removeprefix(self.prefix).split("."))
+            for node, _ in self._layers()
+            for name, key in self._origins(node).items()
+            if "." in name
+        }
 
     def _named_path(self, node: Node) -> Path | None:
         """Return the path in the dotted names of a layer's weights.
@@ -251,7 +260,9 @@ class _Placing:
             return None
         for name, origin in keys.items():
             whole = clean(origin.removeprefix(self.prefix).split("."))
-            return whole[:-1] if whole[-1] == name else whole
+            parameter = tuple(name.split("."))
+            is_named = whole[-len(parameter) :] == parameter
+            return whole[: -len(parameter)] if is_named else whole
         return None
 
     def _scope_path(self, node: Node) -> Path | None:

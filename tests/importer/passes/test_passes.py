@@ -36,6 +36,7 @@ ROUNDING = {
     "leaky_relu",
     "linear",
     "mish",
+    "multihead_attention",
     "prelu",
     "recurrent",
     "recurrent_cells",
