@@ -129,3 +129,33 @@ def test_a_causal_layer_in_pytorch_has_a_mask(tmp_path: Path) -> None:
     model = import_file(written.module).Net.load()
     with torch.no_grad():
         np.testing.assert_allclose(model(*example), original(*example), atol=1e-4)
+
+
+class Reader(Module):  # type: ignore[misc]
+    """A recurrent layer, of whose outputs an attention reads those with time first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = torch.nn.GRU(8, 8, batch_first=True)
+        self.attention = torch.nn.MultiheadAttention(8, 2, batch_first=True)
+        for parameter in self.parameters():
+            torch.nn.init.normal_(parameter)
+
+    def forward(self, x: Any) -> Any:
+        y, last = self.encoder(x)
+        query = last.transpose(0, 1)
+        return self.attention(query, y, y, need_weights=False)[0] + query
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_recurrent_layer_keeps_its_layout_and_keys(tmp_path: Path, kind: str) -> None:
+    torch.manual_seed(0)
+    original, x = Reader().eval(), torch.randn(3, 5, 8)
+    model: Any = load(export(tmp_path, original, (x,), kind))
+    assert set(model.state_dict()) == set(original.state_dict())
+    assert model.encoder.batch_first and model.attention.batch_first
+    with torch.no_grad():
+        expected = original(x).numpy()
+    for call in (model, burn.compile(model)):
+        y = call(burn.tensor(x.numpy())).numpy()
+        np.testing.assert_allclose(y, expected, atol=1e-5)
