@@ -22,7 +22,7 @@ from burn_ir.types import Array
 #: The most nodes that are followed.
 STEPS = 24
 #: The most elements of a value whose arrangement is computed.
-LARGEST = 1 << 22
+LARGEST = 1 << 24
 #: Operators whose result has elements of the first operand, in another order.
 MOVES = (
     *("Expand", "Flatten", "Gather", "Identity", "Reshape"),
@@ -97,6 +97,8 @@ class Arrangements:
         if t is None or t.shape is None:
             raise UnfollowedError
         shape = self.extents(t.shape)
+        if prod(shape) > LARGEST:
+            raise UnfollowedError
         return Term(name, shape, np.arange(prod(shape)).reshape(shape))
 
     def moved(self, node: Node, name: str, term: Term) -> Term:
@@ -105,8 +107,6 @@ class Arrangements:
 
     def apply(self, node: Node, name: str, indices: Array) -> Array:
         """Return the elements of the result ``name`` of a node that moves them."""
-        if indices.size > LARGEST:
-            raise UnfollowedError
         try:
             if node.op.onnx == "Reshape":
                 return indices.reshape(self.target(node, indices.shape))

@@ -89,6 +89,8 @@ def _match(flow: Dataflow, last: Node) -> _Match | None:
         try:
             if match.is_complete():
                 return match
+            if match.has_other_owners():
+                return None
         except UnfollowedError:
             pass
         except EqualExtentsError as error:
@@ -207,6 +209,10 @@ class _Match:
         parameters = module_parameters(graph, self.last, weights, biases, embed)
         self.parameters = parameters or ()
         return parameters is not None
+
+    def has_other_owners(self) -> bool:
+        """Return whether the projections are known, and are no parts of a module."""
+        return len(self.projections) == 3 and not self.parameters
 
     def are_masks(self) -> bool:
         """Return whether what is added to scores are masks of the module."""
