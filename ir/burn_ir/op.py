@@ -18,13 +18,14 @@ from typing import (
 )
 
 from burn_ir.graph import Graph
+from burn_ir.layer import Keyword, Layer
 from burn_ir.static import Value
 from burn_ir.types import Type
 
 if TYPE_CHECKING:
     from burn_ir.upgrade import Draft
 
-__all__ = ["Branch", "Derivative", "Flow", "Layer", "Op", "Repeat", "Rows"]
+__all__ = ["Branch", "Derivative", "Flow", "Keyword", "Layer", "Op", "Repeat", "Rows"]
 __all__ += ["Slices", "Type", "Value", "operator", "operators"]
 
 #: Fields that are no attributes.
@@ -35,34 +36,6 @@ F = TypeVar("F", bound="Callable[[Draft], Draft]")
 Key = tuple[str, str]
 
 _OPERATORS: dict[Key, type[Op]] = {}
-
-
-@dataclass(frozen=True)
-class Layer:
-    """A module of ``burn.nn`` that is equivalent to a node with weights or a state.
-
-    ``name`` is the class, ``args`` and ``options`` its arguments in source,
-    ``weights`` the operand position of each parameter, and ``data`` the operand
-    positions of the call's arguments, with tuples for tuple arguments. ``results``
-    are the node's results in the module's return value, where that has nested
-    tuples. Weights are float32, or of the dtype in ``options``, except for
-    ``tables``, which have the operand's dtype.
-    """
-
-    name: str
-    args: tuple[Any, ...]
-    options: Mapping[str, Any]
-    weights: Mapping[str, int]
-    data: tuple[int | tuple[int, ...], ...] = (0,)
-    tables: frozenset[str] = frozenset()
-    results: tuple[int | tuple[int, ...], ...] | None = None
-
-    def arguments(self, operands: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the arguments of a module call from a node's operands."""
-        return tuple(
-            operands[p] if isinstance(p, int) else tuple(operands[i] for i in p)
-            for p in self.data
-        )
 
 
 @dataclass(frozen=True)

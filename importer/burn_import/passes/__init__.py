@@ -24,6 +24,7 @@ from burn_import.passes.activations.softmax import softmax
 from burn_import.passes.attention.attention import attention
 from burn_import.passes.attention.einsum_attention import einsum_attention
 from burn_import.passes.attention.leading_transposes import leading_transposes
+from burn_import.passes.attention.multihead_attention import multihead_attention
 from burn_import.passes.attention.needed_conditions import needed_conditions
 from burn_import.passes.attention.repeat_kv import repeat_kv
 from burn_import.passes.attention.rope import rope
@@ -143,6 +144,7 @@ PASSES: tuple[Pass, ...] = (
     windows,
     einsum_attention,
     attention,
+    multihead_attention,
     needed_conditions,
     repeat_kv,
     rotations,

@@ -63,11 +63,11 @@ def is_module(graph: Graph, layer: Layer, weights: Mapping[str, str]) -> bool:
         return True
     for parameter, constant in weights.items():
         name = original(graph, constant)
-        path, _, leaf = name.rpartition(".")
-        has_parameter_name = leaf in (parameter, f"weight_{parameter}")
+        ends = (f".{parameter}", f".weight_{parameter}")
+        is_parameter = name.endswith(ends)
         if parameter in ("scale", "zero_point"):
-            has_parameter_name |= leaf.startswith("weight_")
-        if is_authored(graph, constant) and not (has_parameter_name and path):
+            is_parameter |= ".weight_" in name
+        if is_authored(graph, constant) and not is_parameter:
             return False
         if parameter in ("weight", "bias") and _has_other_shape(graph, constant):
             return False

@@ -228,9 +228,18 @@ class _Placing:
         names = {n for node in inner for n in node.inputs if n in self.graph.constants}
         origins = {original(self.graph, n or "") for n in names}
         keys_of_names = [n.removeprefix(self.prefix) for n in origins if is_dotted(n)]
-        keys = {clean(name.split(".")) for name in keys_of_names}
+        keys = {clean(name.split(".")) for name in keys_of_names} - self._nested_keys()
         parts = {(k[:n], k[: n + 1]) for k in keys for n in range(1, len(k) - 1)}
         return {path for path, below in parts if below not in keys}
+
+    def _nested_keys(self) -> set[Path]:
+        """Return the keys of parameters that layers have in modules of their own."""
+        return {
+            clean(key.removeprefix(self.prefix).split("."))
+            for node, _ in self._layers()
+            for name, key in self._origins(node).items()
+            if "." in name
+        }
 
     def _named_path(self, node: Node) -> Path | None:
         """Return the path in the dotted names of a layer's weights.
@@ -254,7 +263,9 @@ class _Placing:
             leaf = whole[-1]
             if "scale" in origins:  # quantizers append to names: weight_quantized
                 leaf = leaf.partition("_")[0]
-            return whole[:-1] if leaf == name else whole
+            parameter = tuple(name.split("."))
+            is_named = (*whole[:-1], leaf)[-len(parameter) :] == parameter
+            return whole[: -len(parameter)] if is_named else whole
         return None
 
     def _scope_path(self, node: Node) -> Path | None:

@@ -169,7 +169,9 @@ def _access_text(path: Path) -> str:
 def _layer_weights(part: ModuleNode) -> set[Path]:
     """Return the paths of the layer weights in a module."""
     return {
-        (*path, name) for path, _, layer in layers_of(part) for name in layer.weights
+        (*path, *name.split("."))
+        for path, _, layer in layers_of(part)
+        for name in layer.weights
     }
 
 

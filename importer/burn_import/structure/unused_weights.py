@@ -91,7 +91,8 @@ def _elements(constants: Constants, names: Iterable[str]) -> int:
 def _layer_keys(part: ModuleNode) -> Iterator[Path]:
     """Yield the paths of all parameters of layers in ``part``."""
     for path, _, layer in layers_of(part):
-        yield from ((*part.path, *path, name) for name in layer.weights)
+        names = (name.split(".") for name in layer.weights)
+        yield from ((*part.path, *path, *segments) for segments in names)
     for inner in _parts(part):
         yield from _layer_keys(inner)
 

@@ -79,6 +79,10 @@ class Apply:
     origin: Origin = field(default=Origin(), compare=False)
 
 
+#: Selects the first item of a tuple.
+FIRST = "[0]"
+
+
 @dataclass
 class ModuleCall:
     """``targets = self.path(*args)``: a call of a layer or submodule.
@@ -94,6 +98,11 @@ class ModuleCall:
     results: tuple[int | tuple[int, ...], ...] | None = None
     visit: bool = False
     kept: bool = False
+
+    @property
+    def is_first_result(self) -> bool:
+        """Whether the target is the first item of the tuple that the call returns."""
+        return self.results is not None and len(self.targets) == 1
 
 
 @dataclass

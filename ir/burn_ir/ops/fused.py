@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from burn import ops
+from burn.dtypes import bool_
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import Floating, expect_float
 from burn_ir.ops.matmul import check_inner
 from burn_ir.ops.norm import by_kept_statistics, check_vectors
-from burn_ir.ops.options import non_default
+from burn_ir.ops.options import non_default, shortest
+from burn_ir.ops.support import are_unequal_numbers
 
 
 @operator
@@ -164,3 +169,122 @@ class Roll(Op, onnx="Roll", versions=(1,), domain="burn"):
         if len(self.axes) == 1:
             return ops.roll(x, self.shifts[0], self.axes[0])
         return ops.roll(x, self.shifts, self.axes)
+
+
+@operator
+class MultiheadAttention(Op, onnx="MultiheadAttention", versions=(1,), domain="burn"):
+    """Attention of ``num_heads`` heads between projections, as in PyTorch's module.
+
+    The operands are query, key and value ``[rows, batch, features]``, or with the batch
+    first; ``padding`` ``[batch, columns]`` and ``mask`` ``[rows, columns]``, of which a
+    bool hides keys where it is true and a float is added to the scores; the weight and
+    the bias of the output; the bias ``[3 embed]`` of the projections, and their weight
+    ``[3 embed, embed]``, or one weight each. A row without visible keys is NaN with
+    ``need_weights``, else zeros before the projection of the output. The second result
+    are the weights, as means over heads.
+    """
+
+    num_heads: int
+    batch_first: bool = False
+    is_causal: bool = False
+    need_weights: bool = False
+    dropout: float = 0.0
+    results: int = 1
+
+    def infer(
+        self, query: Type, key: Type, value: Type, *operands: Type | None
+    ) -> tuple[Type, ...]:
+        out, weights = operands[2], operands[5:]
+        if out is None or len(weights) not in (1, 3) or None in weights:
+            raise InvalidOperand("expected weights of the output and the projections")
+        given = (t for t in (*operands[2:5], *weights) if t is not None)
+        dtype = same_dtype(query, key, value, *given)
+        if any(t.shape is not None and t.rank != 3 for t in (query, key, value)):
+            raise InvalidOperand(f"expected operands of rank 3, got {query.name}")
+        if are_unequal_numbers(out.dims[0] % self.num_heads, 0):
+            raise InvalidOperand(f"expected {self.num_heads} heads, got {out.name}")
+        if query.shape is None or key.shape is None:
+            return Type(dtype, None), Type(dtype, None)
+        at = 1 if self.batch_first else 0
+        shape = (query.dims[1 - at], query.dims[at], key.dims[at])
+        return Type(dtype, (*query.dims[:2], out.dims[0])), Type(dtype, shape)
+
+    def lower(
+        self, query: Value, key: Value, value: Value, *operands: Value
+    ) -> tuple[Value, ...]:
+        padding, mask, weight, bias, stacked, *weights = operands
+        if len(weights) == 1:
+            weights = list(ops.chunk(weights[0], 3, 0))
+        biases = (None,) * 3 if stacked is None else ops.chunk(stacked, 3, 0)
+        q, k, v = map(self._heads, (query, key, value), weights, biases)
+        mask = _added(padding, mask)
+        if self.need_weights:
+            scores = ops.attention_scores(q, k, mask, causal=self.is_causal)
+            scores = ops.softmax(scores)
+            out = scores @ v
+        else:
+            out = ops.attention(q, k, v, mask, causal=self.is_causal)
+        order = (0, 2, 1, 3) if self.batch_first else (2, 0, 1, 3)
+        out = ops.flatten(ops.permute(out, order), 2)
+        out = ops.linear(out, weight, *(() if bias is None else (bias,)))
+        return (out, ops.mean(scores, axis=1)) if self.results > 1 else (out,)
+
+    def _heads(self, x: Value, weight: Value, bias: Value) -> Value:
+        """Return the projection of ``x`` as ``[batch, heads, length, size]``."""
+        x = x if self.batch_first else x.transpose(0, 1)
+        parameters = (weight,) if bias is None else (weight, bias)
+        return ops.split_heads(ops.linear(x, *parameters), self.num_heads)
+
+    def layer(
+        self, query: Type, key: Type, value: Type, *operands: Type | None
+    ) -> Layer | None:
+        names = ["out_proj.weight", "out_proj.bias", "in_proj_bias", "in_proj_weight"]
+        if len(operands) > 6:
+            names[3:] = ["q_proj_weight", "k_proj_weight", "v_proj_weight"]
+        stored = {n: t for n, t in zip(names, operands[2:], strict=True) if t}
+        widths = {t.dims[-1] for t in stored.values() if t.rank == 2}
+        if any(t.known is None for t in stored.values()):
+            return None
+        if len(operands) > 6 and len(widths) == 1:  # PyTorch's then has one weight
+            return None
+        calls = non_default(
+            is_causal=(self.is_causal, False), need_weights=(self.need_weights, True)
+        )
+        masks = {"key_padding_mask": 3, "attn_mask": 4}
+        given = {name: at for name, at in masks.items() if operands[at - 3] is not None}
+        return Layer(
+            "MultiheadAttention",
+            (stored["out_proj.weight"].dims[0], self.num_heads),
+            self._options(stored),
+            {name: 5 + names.index(name) for name in stored},
+            (0, 1, 2),
+            results=(0,) if self.results == 1 else None,
+            keywords=given | calls,
+        )
+
+    def _options(self, stored: Mapping[str, Type]) -> dict[str, Any]:
+        """Return the constructor arguments that differ from PyTorch's defaults."""
+        options = non_default(
+            dropout=(shortest(self.dropout), 0.0),
+            bias=("in_proj_bias" in stored, True),
+        )
+        if "k_proj_weight" in stored:
+            options["kdim"] = stored["k_proj_weight"].dims[1]
+            options["vdim"] = stored["v_proj_weight"].dims[1]
+        return options | non_default(batch_first=(self.batch_first, False))
+
+
+def _added(padding: Value, mask: Value) -> Value:
+    """Return what PyTorch's masks add to the scores."""
+    mask, padding = (
+        (
+            ops.where(one, -math.inf, 0.0)
+            if one is not None and one.dtype == bool_
+            else one
+        )
+        for one in (mask, padding)
+    )
+    if padding is None:
+        return mask
+    padding = padding.unsqueeze(1).unsqueeze(1)
+    return padding if mask is None else mask + padding

@@ -177,3 +177,10 @@ class _Attention(nn.Module):
         weights = F.dropout(weights, self.dropout, self.training)
         out = _weighted_values(weights, value)
         return out.squeeze(1) if has_one_head else out
+
+
+def _causal_mask(layer: nn.MultiheadAttention, query: Tensor, key: Tensor) -> Tensor:
+    """Return which keys are behind each query, with the layer's order of axes."""
+    axis = 1 if layer.batch_first else 0
+    shape = query.shape[axis], key.shape[axis]
+    return torch.ones(shape, dtype=torch.bool, device=query.device).triu(1)

@@ -43,6 +43,7 @@ ROUNDING = {
     "leaky_relu",
     "linear",
     "mish",
+    "multihead_attention",
     "prelu",
     "recurrent",
     "recurrent_cells",

@@ -19,7 +19,7 @@ SOURCES = {
 #: Helpers that other parts of the target copy.
 ELSEWHERE = {"_gradient", "_load", "_device", "_Attention", "_Conv1D", "_GlobalAvgPool"}
 ELSEWHERE |= {f"_PaddedConv{rank}d" for rank in (1, 2, 3)}
-ELSEWHERE |= {"_RandomNormalLike", "_RandomUniformLike"}
+ELSEWHERE |= {"_RandomNormalLike", "_RandomUniformLike", "_causal_mask"}
 ELSEWHERE |= {"_DynamicQuantizedConv", "_DynamicQuantizedLinear", "_QuantizedLinear"}
 #: Helpers whose names forms make of the name of a primitive.
 MADE = {"_all", "_any", "_prod", "_cumsum", "_cumprod", "_softmax", "_log_softmax"}

@@ -62,6 +62,17 @@ def test_attention_is_its_definition(masked: str, need_weights: bool) -> None:
     np.testing.assert_allclose(other.transpose(0, 1).numpy(), out.numpy(), atol=1e-6)
 
 
+def test_a_row_without_visible_keys_is_nan_only_with_weights() -> None:
+    layer: Any = nn.MultiheadAttention(8, 2, batch_first=True)
+    x, hidden = normal(2, 3, 8), burn.tensor(np.array([[False] * 3, [True] * 3]))
+    out, weights = layer(x, x, x, key_padding_mask=hidden)
+    assert np.isnan(out.numpy()[1]).all() and np.isnan(weights.numpy()[1]).all()
+    other, _ = layer(x, x, x, key_padding_mask=hidden, need_weights=False)
+    np.testing.assert_allclose(other.numpy()[0], out.numpy()[0], rtol=1e-4, atol=1e-5)
+    expected = np.broadcast_to(layer.out_proj.bias.numpy(), (3, 8))
+    np.testing.assert_array_equal(other.numpy()[1], expected)
+
+
 def test_a_sequence_without_a_batch() -> None:
     layer: Any = nn.MultiheadAttention(8, 2)
     x = normal(5, 8)

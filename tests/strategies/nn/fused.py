@@ -2,10 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from tests.strategies.nn.norm import attributes, example
-from tests.strategies.registry import Draw, Example, case, extents, floats
+from tests.strategies.registry import Array, Draw, Example, case, extents, floats
 
 
 @case("Linear", domain="burn")
@@ -69,3 +70,36 @@ def rolled(draw: Draw, version: int) -> Example:
     shifts = tuple(draw(st.integers(-7, 7)) for _ in axes)
     attrs = {"axes": tuple(axes), "shifts": shifts}
     return Example(attrs, [floats(draw, shape)])
+
+
+@case("MultiheadAttention", domain="burn")
+def module_of_heads(draw: Draw, version: int) -> Example:
+    """An attention whose masks show the first key to all rows."""
+    batch, rows, columns, heads, size = (draw(st.integers(1, 3)) for _ in range(5))
+    embed = heads * size
+    attrs = {"num_heads": heads, "is_causal": draw(st.booleans())}
+    attrs |= {name: draw(st.booleans()) for name in ("batch_first", "need_weights")}
+    both, biased = draw(st.booleans()), draw(st.booleans())
+    widths = (embed, *(draw(st.integers(1, 3)) if both else embed for _ in "kv"))
+    lengths = (rows, columns, columns)
+    inputs: list[Array | None] = [
+        floats(draw, (batch, n, w) if attrs["batch_first"] else (n, batch, w))
+        for n, w in zip(lengths, widths, strict=True)
+    ]
+    hidden = np.zeros((batch, columns), np.bool_)
+    hidden[:, 1:] = draw(st.booleans())
+    inputs.append(hidden if draw(st.booleans()) else None)
+    inputs.append(floats(draw, (rows, columns)) if draw(st.booleans()) else None)
+    inputs += [floats(draw, (embed, embed)), floats(draw, (embed,)) if biased else None]
+    inputs.append(floats(draw, (3 * embed,)) if biased else None)
+    shapes = [(embed, w) for w in widths] if both else [(3 * embed, embed)]
+    inputs += [floats(draw, shape) for shape in shapes]
+    return Example(
+        attrs,
+        inputs,
+        outputs=2 if attrs["need_weights"] and draw(st.booleans()) else 1,
+        stored=frozenset(range(5, len(inputs))),
+        resizable=False,
+        rtol=1e-4,
+        atol=1e-5,
+    )

@@ -38,7 +38,7 @@ RECOVERED = frozenset(
         ),
         *("InstanceNormalization", "LSTM", "LayerNormalization", "Linear", "Mish"),
         *("QuickGelu", "RMSNormalization", "RNN", "Roll", "RotaryEmbedding", "Softmax"),
-        *("Softplus", "SpaceToDepth", "Swish"),
+        *("MultiheadAttention", "Softplus", "SpaceToDepth", "Swish"),
     }
 )
 

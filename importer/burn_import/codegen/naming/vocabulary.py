@@ -27,6 +27,7 @@ RESULTS = {"weights": "probabilities"}
 #: Nouns of operands by operator and position.
 USES: dict[str, dict[int, str]] = {
     "Attention": {0: "query", 1: "key", 2: "value", 3: "mask"},
+    "MultiheadAttention": {3: "padding", 4: "mask"},
     "RotaryEmbedding": {1: "cos", 2: "sin", 3: "positions"},
     "Softmax": {0: "scores"},
     "Cos": {0: "angles"},

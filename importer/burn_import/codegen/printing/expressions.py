@@ -34,7 +34,8 @@ from burn_import.tracing.scalar_operands import (
     stands_as_number,
     tensor_position,
 )
-from burn_import.tracing.trace import Apply, ModuleCall
+from burn_import.tracing.trace import FIRST, Apply, ModuleCall
+from burn_ir.op import Keyword
 
 #: Primitives in which a Python number gets the dtype of the tensor operand.
 WEAK = frozenset(
@@ -60,16 +61,25 @@ class Renderer(OperandRenderer):
     def statement(self, statement: Apply | ModuleCall) -> Expression:
         """Return the right-hand side of a statement."""
         if isinstance(statement, ModuleCall):
-            args = [self.argument(arg) for arg in statement.args]
+            args = self.module_arguments(statement)
             text = ", ".join(a.text for a in args)
-            module = self.module(statement.path)
-            return Expression(f"{module}({text})", ATOM, merge(args))
+            call = f"{self.module(statement.path)}({text})"
+            if statement.is_first_result:
+                call += FIRST
+            return Expression(call, ATOM, merge(args))
         return self.apply(statement)
+
+    def module_arguments(self, call: ModuleCall) -> list[Expression]:
+        """Return the arguments of a module call."""
+        return [self.argument(arg) for arg in call.args]
 
     def argument(self, arg: Any) -> Expression:
         """Return an argument of a module call: a tensor, or a tuple of them."""
-        if arg is None:  # a parameter of a merged class that this instance lacks
-            return atom("None")
+        if isinstance(arg, Keyword):
+            value = self.argument(arg[1])
+            return Expression(f"{arg[0]}={value.text}", value.precedence, value.symbols)
+        if arg is None or isinstance(arg, bool):  # None: a merged class lacks it
+            return atom(str(arg))
         if not isinstance(arg, tuple):
             return self.value(arg)
         items = [self.value(item) for item in arg]

@@ -249,4 +249,5 @@ def tuple_names(names: list[str], statement: Statement) -> list[str]:
         unread = all(names[i] == "_" for i in inner)
         whole = text if isinstance(slot, int) else f"({text})"
         targets.append("_" if unread else whole)
-    return targets
+    is_first = isinstance(statement, ModuleCall) and statement.is_first_result
+    return [*targets, "_"] if is_first else targets

@@ -32,6 +32,7 @@ from burn_import.tracing.statements import (
 )
 from burn_import.tracing.trace import (
     CHANGING,
+    FIRST,
     Apply,
     Block,
     Choice,
@@ -236,7 +237,9 @@ class FunctionWriter:
         self.spend(expression)
         names = [self.target(t, statement, expression) for t in statement.targets]
         comma = "," if len(names) == 1 and is_always_tuple(statement) else ""
-        text = f"{', '.join(tuple_names(names, statement))}{comma} = {expression.text}"
+        is_first = isinstance(statement, ModuleCall) and statement.is_first_result
+        value = expression.text.removesuffix(FIRST if is_first else "")
+        text = f"{', '.join(tuple_names(names, statement))}{comma} = {value}"
         read = [s for s in statement.targets if s in self.render.names]
         self.line(text, indent, self.comment(read or statement.targets, expression))
         for target in statement.targets:

@@ -31,6 +31,7 @@ SAME = frozenset(
     {"AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "ELU", "Embedding"}
     | {"GELU", "GRU", "GRUCell", "GroupNorm", "Hardtanh", "Identity", "LSTM"}
     | {"LSTMCell", "LayerNorm", "LeakyReLU", "Linear", "ModuleList", "RMSNorm", "RNN"}
+    | {"MultiheadAttention"}
     | {"RNNCell", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "Softmax", "Tanh"}
     | {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d"}
 )

@@ -21,10 +21,11 @@ from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.expression import ATOM, Expression, atom, merge
 from burn_import.tracing.identifiers import literal
 from burn_import.tracing.scalar_operands import number_in
-from burn_import.tracing.trace import Apply, Symbol
+from burn_import.tracing.trace import Apply, ModuleCall, Symbol
 from burn_ir.containers import python_type
 from burn_ir.dim import Dim
 from burn_ir.errors import Problem, UnsupportedModel
+from burn_ir.op import Keyword
 
 #: Kinds of parameters that are no single value.
 _POSITIONAL = "VAR_POSITIONAL"
@@ -108,6 +109,21 @@ class TorchRenderer(Renderer):
             return ""
 
     # Operands
+
+    def module_arguments(self, call: ModuleCall) -> list[Expression]:
+        """Return the arguments of a module call.
+
+        For PyTorch's attention ``is_causal`` is a hint about a mask that it needs.
+        """
+        arguments = super().module_arguments(call)
+        for at, arg in enumerate(call.args):
+            if isinstance(arg, Keyword) and arg[0] == "is_causal":
+                self.modules |= {"_causal_mask"}
+                module = self.module(call.path)
+                query, key = (argument.text for argument in arguments[:2])
+                text = f"attn_mask=_causal_mask({module}, {query}, {key})"
+                arguments[at] = atom(text)
+        return arguments
 
     def named_arguments(self, call: Apply) -> dict[str, Any]:
         """Return the value of each parameter of a call, including defaults."""

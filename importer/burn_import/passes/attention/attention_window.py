@@ -9,6 +9,8 @@ import numpy as np
 
 from burn_import.passes.attention.mask_conditions import STEPS, Conditions
 from burn_import.passes.shapes.affine_indices import Ramp
+from burn_import.provenance.trainable import is_learned
+from burn_import.rewriting.arrays import core
 from burn_import.rewriting.dataflow import Dataflow
 from burn_ir.dim import Dim
 from burn_ir.graph import Node
@@ -24,6 +26,8 @@ COMPARISONS = {
 }
 #: Operators that keep each condition for its query and key.
 MOVES = ("Expand", "Unsqueeze", "Identity")
+#: Operators that make conditions of numbers, or of others.
+_CONVERTED = ("Not", "Cast", "Equal")
 
 
 @dataclass(frozen=True)
@@ -100,14 +104,13 @@ class Windows:
         assert isinstance(name, str)
         if extents(flow, name)[-2:] != self.scores[-2:]:
             return None
-        node = flow.made_by(name, "And", "Not", "Slice", "Cast", *MOVES, *COMPARISONS)
+        node = flow.made_by(name, "And", "Slice", *_CONVERTED, *MOVES, *COMPARISONS)
         if node is None:
             return None
         if node.op.onnx == "Slice":
             return self.of_corner(corner(flow, name), shown)
-        if node.op.onnx == "Cast":
-            triangular = triangle(flow, node.inputs[0], shown)
-            return triangular[0] if triangular is not None and triangular[1] else None
+        if node.op.onnx in ("Cast", "Equal"):
+            return self.of_triangle(node, shown is (node.op.onnx == "Cast"))
         if node.op.onnx == "And":
             return self.of_both(node) if shown else None
         if node.op.onnx == "Not" or node.op.onnx in MOVES:
@@ -121,6 +124,15 @@ class Windows:
         if not shown:
             high, low, by = low, high, 1 - by
         return _of_difference(high, low, by)
+
+    def of_triangle(self, node: Node, shown: bool) -> Window | None:
+        """Return the window of numbers that are converted, or compared with 0."""
+        flow, names = self.conditions.flow, list(node.inputs)
+        if node.op.onnx == "Equal":
+            zeros = [name for name in names if flow.scalar(name) == 0]
+            names = [name for name in names if name not in zeros] if zeros else []
+        triangular = triangle(flow, names[0], shown) if names else None
+        return triangular[0] if triangular is not None and triangular[1] else None
 
     def of_both(self, node: Node) -> Window | None:
         """Return the intersection of the windows if both operands have one."""
@@ -164,8 +176,7 @@ def triangle(
     None if ``name`` is no such triangle.
     """
     node = flow.made_by(name, "Trilu")
-    source = None if node is None else flow.made_by(node.inputs[0], "ConstantOfShape")
-    value = None if source is None else source.op.attrs()["value"]
+    value = None if node is None else _fill_value(flow, node.inputs[0])
     if node is None or value is None:
         return None
     diagonal = known_ints(flow.graph.type(node.inputs[1])) if node.inputs[1:] else (0,)
@@ -178,7 +189,22 @@ def triangle(
         left, right = -1, (k if shown else k - 1)
     if max(left, right) < 0:
         return None
-    return Window(left, right), float(value.item())
+    return Window(left, right), value
+
+
+def _fill_value(flow: Dataflow, name: str | None) -> float | None:
+    """Return the element of a filled tensor, None for others."""
+    node = flow.made_by(name, "ConstantOfShape", "Expand")
+    if node is not None and node.op.onnx == "ConstantOfShape":
+        value = node.op.attrs()["value"]
+        return None if value is None else float(value.item())
+    name = name if node is None else node.inputs[0]
+    stored = flow.stored(name)
+    is_number = stored is not None and stored.dtype.kind in "fiub"
+    if stored is None or not is_number or is_learned(flow.graph, name):
+        return None
+    elements = np.unique(core(stored))
+    return float(elements[0]) if len(elements) == 1 else None
 
 
 def extents(flow: Dataflow, name: str) -> tuple[Dim, ...]:

@@ -126,6 +126,8 @@ class _Replacement:
         last = self.stack[-1]
         ends = self.plan.ends.get(id(last.node))
         first = self.stack[0].node.inputs[0]
+        if ends is None and self.transposes_itself(first):
+            return self.batch_first_input(first), self.batch_and_time_output(last), True
         x = None if ends is None else self.batch_first_input(first)
         if ends is None or x is None:
             return first, self.time_first_output(last), False
@@ -137,6 +139,31 @@ class _Replacement:
         ]
         self.plan.by_batch.update(dict.fromkeys(values, y))
         return x, y, True
+
+    def transposes_itself(self, x: str | None) -> bool:
+        """Return whether the module of the first layer transposes its input.
+
+        PyTorch's does so for ``batch_first`` alone.
+        """
+        scope = self.stack[0].node.scope
+        node = self.flow.made_by(x, "Transpose")
+        is_own = node is not None and node.scope == scope != ()
+        return is_own and permutation(node) == TURN
+
+    def batch_and_time_output(self, last: Single) -> str:
+        """Return the name of all outputs with the batch first; others transpose it."""
+        every = joined_outputs(self.flow, last)
+        y = self.common_result([one.node for one in every if one.batch_first], last)
+        for one in every:
+            if not one.batch_first:
+                self.gone.append(one.node)
+                self.after.append(_node("Transpose", y, output=one.value, perm=TURN))
+                self.plan.by_batch[one.value] = y
+        if last.node.outputs[0] is not None:
+            name = self.flow.fresh(f"{last.node.outputs[0]}.time")
+            self.after.append(_node("Transpose", y, output=name, perm=TURN))
+            self.after += self.with_directions(name, last.node.outputs[0], last)
+        return y
 
     def batch_first_input(self, x: str | None) -> str | None:
         """Return the input with the batch first; None if it is not transposed."""

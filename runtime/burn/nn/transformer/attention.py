@@ -85,9 +85,9 @@ class MultiheadAttention(Module):
     [rows, columns] or [batch heads, rows, columns], ``key_padding_mask`` [batch,
     columns]. Where a mask of bool is true, it hides columns; floats are added to the
     scores. With ``is_causal`` no row sees columns behind it, with or without a mask.
-    A row that sees nothing gives 0 before ``out_proj``; PyTorch's gives NaN with
-    ``need_weights``, and 0 without. Without ``need_weights`` attention is one kernel
-    where a device has one.
+    As in PyTorch, a row that sees nothing is NaN with ``need_weights``, and gives 0
+    before ``out_proj`` without. Without ``need_weights`` attention is one kernel where
+    a device has one.
 
     With a ``cache`` the keys and values of a call are written behind those of earlier
     calls, and queries attend to all of them. ``key_padding_mask`` is that of the new
@@ -259,8 +259,12 @@ class MultiheadAttention(Module):
         if not need_weights and not drops:
             out = ops.attention(query, key, value, mask, causal=is_causal)
             return keys.checked(out), None
-        weights = ops.attention_weights(query, key, mask, causal=is_causal)
-        weights = self.dropout(weights)
+        if need_weights:
+            scores = ops.attention_scores(query, key, mask, causal=is_causal)
+            weights = self.dropout(ops.softmax(scores))
+        else:
+            weights = ops.attention_weights(query, key, mask, causal=is_causal)
+            weights = self.dropout(weights)
         out = keys.checked(ops.weighted_values(weights, value))
         return out, keys.positions(weights) if need_weights else None
 
