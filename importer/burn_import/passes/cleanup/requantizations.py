@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from burn import dtypes
-from burn_import.provenance.trainable import is_learned
 from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Identity
@@ -70,7 +69,7 @@ def _dequantized(node: Node, graph: Graph) -> Grid | None:
         return None
     if integers.dtype.itemsize > 2 or not _is_exact(scale, graph):
         return None
-    return _key(scale, graph), _key(zero_point, graph), integers.dtype
+    return scale, _shift(zero_point, graph), integers.dtype
 
 
 def _is_exact(scale: str | None, graph: Graph) -> bool:
@@ -81,18 +80,17 @@ def _is_exact(scale: str | None, graph: Graph) -> bool:
     return array.dtype in PRECISE and SMALLEST < float(array.reshape(())) < LARGEST
 
 
-def _key(name: str | None, graph: Graph) -> object:
-    """Return what equal operands have in common: a name, or numbers of constants.
+def _shift(name: str | None, graph: Graph) -> object:
+    """Return what equal zero points have in common: a name, or a stored number.
 
-    A zero point that is omitted is equal to one of zero. Learned numbers are equal
-    only to themselves.
+    One that is omitted is equal to one of zero.
     """
     if name is None:
-        return 0.0
+        return 0
     array = graph.constants.get(name)
     if array is None or name in graph.types or array.size != 1:
         return name
-    return name if is_learned(graph, name) else float(array.reshape(()))
+    return float(array.reshape(()))
 
 
 def _moved(node: Node, grids: Mapping[str, Grid]) -> Grid | None:
@@ -122,6 +120,6 @@ def _quantized(node: Node, graph: Graph, producers: Mapping[str, Node]) -> str |
         return None
     if first.op.attrs().get("precision"):
         return None
-    numbers = [_key(n, graph) for n in (*node.inputs[1:], None)[:2]]
-    given = [_key(n, graph) for n in (*first.inputs[1:], None)[:2]]
-    return first.inputs[0] if numbers == given else None
+    shifts = [_shift((*n.inputs, None)[2], graph) for n in (node, first)]
+    is_inverse = node.inputs[1] == first.inputs[1] and shifts[0] == shifts[1]
+    return first.inputs[0] if is_inverse else None
