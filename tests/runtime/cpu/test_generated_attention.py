@@ -24,6 +24,7 @@ from burn.backend.cpu.jit.products.attention_source import Form, source_of
 from burn.backend.cpu.jit.writer import EXPLICIT
 from burn.backend.cpu.onednn.binding import engine
 from burn.ops.attention import masked_softmax
+from burn.ops.fused_attention import scaled_attention
 from burn.plan.plan_ir import Step
 from tests.runtime.onednn import assert_close, assert_trained_alike, normal
 from tests.runtime.programs import optimized
@@ -265,3 +266,24 @@ def test_explicit_vectors_are_compiled_without_passes(
     assert machine()._compile(text, "1")
     with pytest.raises(TypeError):
         machine()._compile(text.removeprefix(EXPLICIT), "2")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["none", "bools", "floats"])
+@pytest.mark.parametrize("rank", [3, 4])
+def test_calls_outside_of_plans_follow_the_definition(
+    dtype: type, kind: str, rank: int
+) -> None:
+    shapes = [(2, 4, 5, 16), (2, 4, 7, 16), (2, 4, 7, 16)]
+    query, key, value = (
+        normal(*shape[4 - rank :], seed=seed).astype(dtype)
+        for seed, shape in enumerate(shapes)
+    )
+    seen = normal(5, 7) > -0.5
+    seen[-1] = False
+    masks = {"none": None, "bools": seen, "floats": np.where(seen, 0, -9).astype(dtype)}
+    operands = [query, key, value, masks[kind]]
+    expected = scaled_attention.kernel(*operands, scale=0.2)
+    actual = scaled_attention.kernel_for(burn.Cpu())(*operands, scale=0.2)
+    assert actual.dtype == dtype
+    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)

@@ -37,8 +37,19 @@ def scaled_attention(
     causal: bool = False,
     empty_is_zero: bool = True,
 ) -> Array:
-    """Compute :func:`burn.ops.fused_attention.scaled_attention` by one call."""
+    """Compute :func:`burn.ops.fused_attention.scaled_attention` by one call.
+
+    Operands of rank 4 and a mask that is added, all of float32; others by NumPy.
+    """
     options = (scale, causal, empty_is_zero)
+    arrays = [x for x in (query, key, value, mask) if x is not None]
+    if query.ndim != 4 or any(x.dtype != np.float32 for x in arrays):
+        return scaled_attention_op.kernel(
+            *(query, key, value, mask),
+            scale=scale,
+            causal=causal,
+            empty_is_zero=empty_is_zero,
+        )
     notes = noting()
     shape = (*query.shape[:3], value.shape[-1])
     if notes is None:
