@@ -61,8 +61,14 @@ class Steps:
         yield from runs
 
     def rounds(self, start: int, period: int, most: int) -> list[Run]:
-        """Return the runs of rounds from ``start`` on, at a distance of ``period``."""
-        runs = self._longest_runs((), start, period, most)
+        """Return the runs of rounds from ``start`` on, at a distance of ``period``.
+
+        First those whose integers differ by the same from round to round, then those
+        with other integers, of which the loop needs a list.
+        """
+        even = self._longest_runs((), start, period, most)
+        uneven = self._longest_runs((), start, period, most, are_even=False)
+        runs = dict.fromkeys([*even, *uneven])
         return [run for run in runs if run.count >= FEWEST_ROUNDS]
 
     def _evenly_spaced_calls(self, path: Path) -> list[tuple[int, int, int]]:
@@ -92,15 +98,18 @@ class Steps:
                 yield position, last
 
     def _longest_runs(
-        self, path: Path, start: int, period: int, most: int
+        self, path: Path, start: int, period: int, most: int, are_even: bool = True
     ) -> list[Run]:
-        """Return the longest runs of steps from ``start`` on with equal data flow."""
+        """Return the longest runs of steps from ``start`` on with equal data flow.
+
+        The differences between their integers are equal, too, with ``are_even``.
+        """
         if start < 0:
             return []
         runs: list[Run] = []
         before: Hashable = None
         for step in range(most - 1):
-            flow = self._flow(start + step * period, period, bool(path))
+            flow = self._flow(start + step * period, period, bool(path), are_even)
             if flow is not None and flow == before:
                 run = runs.pop()
                 runs.append(Run(path, run.start, period, run.count + 1))
@@ -109,11 +118,13 @@ class Steps:
             before = flow
         return runs
 
-    def _flow(self, start: int, period: int, over_list: bool) -> Hashable:
+    def _flow(
+        self, start: int, period: int, over_list: bool, are_even: bool
+    ) -> Hashable:
         """Return the data-flow key of the step after the one at ``start``, or None.
 
         Integers are equal in the steps over a list. In rounds, their differences
-        are part of the key.
+        are part of the key with ``are_even``.
         """
         if start + 2 * period > len(self.statements):
             return None
@@ -134,7 +145,8 @@ class Steps:
             if one.numbers != other.numbers if over_list else axis >= 0:
                 return None
             pairs = zip(one.numbers, other.numbers, strict=True)
-            flows.append((axis, sources, tuple(new - old for old, new in pairs)))
+            differences = tuple(new - old for old, new in pairs)
+            flows.append((axis, sources, differences if are_even else ()))
         return tuple(flows)
 
     def _sources(
