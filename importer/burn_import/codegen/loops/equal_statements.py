@@ -78,7 +78,7 @@ def shape_of(statement: Statement) -> Shape | None:
 
 def is_index(statement: Apply) -> bool:
     """Return whether the integers of a call select or add elements: ``x[:, 3]``."""
-    return statement.primitive in (ops.getitem, ops.pad)
+    return statement.primitive in (ops.getitem, ops.pad, ops.sequence_at)
 
 
 def is_spacing(argument: str) -> bool:

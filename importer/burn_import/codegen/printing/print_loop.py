@@ -149,6 +149,9 @@ def _items(
 ) -> None:
     """Write ``for layer, x in zip(self.layers, xs, strict=True):``."""
     names, sources = [], []
+    if isinstance(loop.trips, int) and mentions(loop.body, loop.counter):
+        names.append(writer.extents.locals[loop.counter])
+        sources.append(f"range({loop.trips})")
     for members in loop.members:
         name, text = _member(writer, members)
         names.append(name)
@@ -162,9 +165,6 @@ def _items(
         if used:
             writer.claim(item, names[-1])
     sources += [source.text for source in sources_read]
-    if loop.numbers and mentions(loop.body, loop.counter):
-        names.append(writer.extents.locals[loop.counter])
-        sources.append(f"range({loop.trips})")
     for row in loop.numbers:
         names.append(writer.extents.locals[row.dim])
         sources.append(_tuple([str(value) for value in row.values]))

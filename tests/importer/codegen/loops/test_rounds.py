@@ -205,6 +205,27 @@ def test_slices_of_rounds(tmp_path: Path) -> None:
     assert "x[:, number : number + 2]" in source
 
 
+@pytest.mark.parametrize("is_result", [False, True])
+def test_parts_of_rounds(tmp_path: Path, is_result: bool) -> None:
+    parts = [f"x{number}" for number in range(6)]
+    lines = [f"{', '.join(parts)} = Split <axis = 1, num_outputs = 6> (x)"]
+    for number, part in enumerate(parts):
+        lines += [
+            f"m{number} = Mul ({f'h{number - 1}' if number else 'h'}, {part})",
+            f"d{number} = Sin (m{number})",
+            f"a{number} = Add (d{number}, {part})",
+            f"h{number} = Tanh (a{number})",
+        ]
+    last = "x5" if is_result else "h5"
+    text = "\n".join([*lines, "y = Identity (h5)", f"z = Identity ({last})"])
+    outputs = "float[n, 2] y, float[n, 2] z"
+    graph = f"agraph (float[n, 12] x, float[n, 2] h) => ({outputs}) {{\n{text}\n}}"
+    feeds = [{"x": normal(n, 12), "h": normal(n, 2)} for n in (1, 3)]
+    source = check(tmp_path, graph, *feeds)
+    assert ("xs = ops.chunk(x, count=6, axis=1)" in source) == (not is_result)
+    assert ("= xs[i]" in source) == (not is_result)
+
+
 def test_many_rounds_take_seconds() -> None:
     count = 2_500
     trace = recurrence(count)
