@@ -25,6 +25,8 @@ def list_parts(
     splits into few, stay variables.
     """
     lists = _lists(statements, set(symbols_in(results)), common)
+    if not lists:
+        return list(statements)
     parts = {
         target: (split.targets[0], number)
         for at, split in lists.items()
