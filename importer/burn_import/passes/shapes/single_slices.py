@@ -65,8 +65,13 @@ def _start(sliced: Node, node: Node, axis: int, flow: Dataflow) -> int | None:
 
 
 def _part(split: Node, node: Node, axis: int, flow: Dataflow) -> int | None:
-    """Return the index of the part that ``node`` squeezes, if each part is squeezed."""
-    rank = len(flow.extents(split.inputs[0]))
+    """Return the index of the part that ``node`` squeezes, if each part is squeezed.
+
+    A split of an extent that is not known checks it.
+    """
+    extents = flow.extents(split.inputs[0])
+    if len(extents) <= axis or extents[axis] != len(split.outputs):
+        return None
     for name in split.outputs:
         readers = [] if name is None else flow.graph.users.get(name, ())
         if name in flow.graph.outputs or not readers:
@@ -75,7 +80,7 @@ def _part(split: Node, node: Node, axis: int, flow: Dataflow) -> int | None:
             r.op.onnx != "Squeeze" or _removed_axis(r, flow) != axis for r in readers
         ):
             return None
-    is_along = rank and split.op.attrs()["axis"] % rank == axis
+    is_along = split.op.attrs()["axis"] % len(extents) == axis
     return split.outputs.index(node.inputs[0]) if is_along else None
 
 
