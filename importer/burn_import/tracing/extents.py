@@ -108,7 +108,7 @@ class Extents:
             state = statement.state
         elif isinstance(statement, Repetition):
             state = [*statement.state, *(item for item, _ in statement.items)]
-            self._count(statement)
+            self._name_integers(statement)
         outside = len(available)
         for block in blocks_of(statement):
             available += state
@@ -118,9 +118,12 @@ class Extents:
             self.depth -= 1
         available += statement.targets
 
-    def _count(self, loop: Repetition) -> None:
-        """Name a loop's counter: ``i``, in a nested loop ``j``."""
+    def _name_integers(self, loop: Repetition) -> None:
+        """Name a loop's integers; its counter is ``i``, in a nested loop ``j``."""
         self.depth += 1
+        for row in loop.numbers:
+            row.static.text = self.names.unique(row.noun)
+            self.locals[row.dim] = row.static.text
         if not mentions(loop.body, loop.counter):
             return
         while len(self.counters) < self.depth:

@@ -13,6 +13,7 @@ from burn import Tensor, ops
 from burn.backend import Backend
 from burn.dtypes import DType
 from burn.primitive import Primitive, recording
+from burn_import.tracing.constructor_numbers import ParameterInt
 from burn_ir.dim import Dim, Poly, symbol
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.types import Array, Type
@@ -135,6 +136,19 @@ class Members:
         return self.stop - self.start == self.count
 
 
+@dataclass(frozen=True)
+class NumberRow:
+    """An integer of a loop: one of ``values`` per iteration.
+
+    Indices read ``dim`` and static arguments ``static``, whose text is its name.
+    """
+
+    dim: Poly
+    noun: str
+    static: ParameterInt
+    values: tuple[int, ...]
+
+
 @dataclass
 class Repetition:
     """``for`` or ``while``: a loop of the model, or over its modules.
@@ -146,7 +160,7 @@ class Repetition:
     then the lists. ``trips`` is a tensor or a dimension, None if unlimited;
     ``counter`` is the iteration number. With ``items``, each symbol is an element
     of the list or tuple of tensors beside it; they set the number of iterations, as
-    do ``members``.
+    do ``members``. So do ``numbers``, with an integer for each iteration.
     """
 
     trips: Any
@@ -158,6 +172,7 @@ class Repetition:
     targets: list[Symbol]
     items: list[tuple[Symbol, Any]] = field(default_factory=list)
     members: list[Members] = field(default_factory=list)
+    numbers: list[NumberRow] = field(default_factory=list)
 
 
 @dataclass

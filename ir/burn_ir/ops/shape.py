@@ -15,6 +15,7 @@ from burn_ir.containers import AnyType
 from burn_ir.dim import Dim, Poly, same
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
+from burn_ir.ops.reshapes import inserted_axis, joined_axes, with_open_size
 from burn_ir.ops.support import (
     dims_of,
     ints_of,
@@ -25,7 +26,6 @@ from burn_ir.ops.support import (
     resolve,
     shape_of,
     unnamed_dims,
-    with_open_size,
     writable,
 )
 from burn_ir.types import Array, broadcast, is_unnamed
@@ -51,32 +51,27 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
         dims = dims_of(shape)
         dims_in_source = None if dims is None else self._source_shape(data, dims)
         if dims is not None and dims_in_source is not None:
-            axes = self._joined(data, dims)
-            return data.reshape(dims_in_source) if axes is None else data.flatten(*axes)
+            target = self._resolved(data, dims)
+            axes = joined_axes(shape_of(data), target)
+            if axes is not None:
+                return data.flatten(*axes)
+            axis = inserted_axis(shape_of(data), target)
+            if axis is not None:
+                return data.unsqueeze(axis)
+            return data.reshape(dims_in_source)
         if self.allowzero:
             return data.reshape(shape)
         return ops.reshape(data, shape, keep_zeros=True)
 
-    def _joined(self, data: Value, dims: Sequence[Dim]) -> tuple[int, ...] | None:
-        """Return the first and last axis that a reshape flattens, or None.
-
-        The last is left out where it is the last axis of all, which is
-        preferred if there is a choice.
-        """
+    def _resolved(self, data: Value, dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
+        """Return the extents of the result, or None if they are not known in time."""
         extents = shape_of(data)
         if extents is None:
             return None
         try:
-            target = resolve(dims, Type(data.dtype, extents), bool(self.allowzero))
+            return resolve(dims, Type(data.dtype, extents), bool(self.allowzero))
         except Undecided:
             return None
-        count = len(extents) - len(target) + 1
-        for start in reversed(range(1, len(target) if count > 1 else 1)):
-            joined = prod(extents[start : start + count], start=1)
-            if (*extents[:start], joined, *extents[start + count :]) == tuple(target):
-                end = start + count - 1
-                return (start,) if end == len(extents) - 1 else (start, end)
-        return None
 
     def _source_shape(self, data: Value, dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
         """Return the target shape for source, or None if it is not known in time."""

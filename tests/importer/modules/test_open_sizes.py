@@ -75,3 +75,14 @@ def test_a_body_may_begin_with_an_empty_line() -> None:
     ]
     (after,) = with_open_sizes([ClassText("Net", "", [], body=lines)])
     assert after.body == [*lines[:2], "        return x.reshape(n, -1, 6)"]
+
+
+@pytest.mark.parametrize("batch", [3, 1, 0])
+def test_reshape_that_inserts_an_axis_has_no_sizes(tmp_path: Path, batch: int) -> None:
+    text = """agraph (float[batch, 6] x) => (float[batch, 6, 1] y) {
+        shape = Constant <value_ints = [-1, 6, 1]> ()
+        t = Tanh (x)
+        y = Reshape (t, shape)
+    }"""
+    source = check(tmp_path, text, {"x": normal(batch, 6)})
+    assert "return ops.tanh(x).unsqueeze(2)" in source

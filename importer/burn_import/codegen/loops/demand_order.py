@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import chain, compress, count
 from operator import is_not
 from typing import Any
 
@@ -27,8 +28,9 @@ def order_by_demand(
 ) -> Iterator[list[Statement]]:
     """Yield the statements in other orders that do not change results.
 
-    Statements without an equal one keep their order. Rounds begin at ``start``, or
-    in part before it.
+    Statements without an equal one keep their order, except where rounds join their
+    result to those of all earlier ones. Rounds begin at ``start``, or in part before
+    it.
     """
     if not all(map(_is_movable, statements)):
         return
@@ -36,10 +38,13 @@ def order_by_demand(
     is_single = [s is not None and keys[s.key, s.path] == 1 for s in shapes]
     reads_before = _ordered_reads(statements)
     order = _Order(statements, is_single, start)
-    for is_shared in (False, True):
-        if is_shared:
-            order.share_sources(shapes)
-        ordered = order.run(is_single, start, results)
+    outside = [*order.before_rounds(start), *compress(count(), is_single)]
+    orders = [order.run(outside, results)]
+    order.share_sources(shapes)
+    orders.append(order.run(outside, results))
+    order.visit_shortest_first()
+    orders.append(order.run([], results))
+    for ordered in orders:
         is_other = any(map(is_not, ordered, statements))
         if is_other and _ordered_reads(ordered) == reads_before:
             yield ordered
@@ -65,33 +70,42 @@ class _Order:
             for target in statement.targets
         }
         #: The length of the longest path to each statement through rounds.
-        self.depths: list[int] = []
-        for at, statement in enumerate(statements):
-            makers = [self.maker[s] for s in reads(statement) if s in self.maker]
-            longest = max((self.depths[maker] for maker in makers), default=0)
-            is_outside = is_single[at] or at < start
-            self.depths.append(0 if is_outside else longest + 1)
+        outside = [single or at < start for at, single in enumerate(is_single)]
+        self.depths = self.longest_paths(outside)
         #: The order in which the operands of each statement are visited.
         self.operands = [self.rank(at) for at in range(len(statements))]
+        self.is_shortest_first = False
         #: The visited statements, in order.
         self.visited: dict[int, None] = {}
 
-    def run(
-        self, is_single: Sequence[bool], start: int, results: Any
-    ) -> list[Statement]:
-        """Return the statements in order of demand."""
+    def run(self, first: Sequence[int], results: Any) -> list[Statement]:
+        """Return the statements in order of demand, with those at ``first`` first."""
         self.visited = {}
-        for at in self.before_rounds(start):
+        for at in first:
             self.visit(at)
-        for at, single in enumerate(is_single):
-            if single:
-                self.visit(at)
         for symbol in symbols_in(results):
             if symbol in self.maker:
                 self.visit(self.maker[symbol])
         for at in range(len(self.statements)):
             self.visit(at)
         return [self.statements[at] for at in self.visited]
+
+    def longest_paths(self, is_outside: Sequence[bool]) -> list[int]:
+        """Return the length of the longest path to each statement that is inside."""
+        depths: list[int] = []
+        for at, statement in enumerate(self.statements):
+            makers = [self.maker[s] for s in reads(statement) if s in self.maker]
+            longest = max((depths[maker] for maker in makers), default=0)
+            depths.append(0 if is_outside[at] else longest + 1)
+        return depths
+
+    def visit_shortest_first(self) -> None:
+        """Visit what has the longest path last, also of the elements of a list.
+
+        Rounds that join their result to those of all earlier ones are in order.
+        """
+        self.depths = self.longest_paths([False] * len(self.statements))
+        self.is_shortest_first = True
 
     def share_sources(self, shapes: Sequence[Shape | None]) -> None:
         """Visit the operands of equal statements in the order of the last one.
@@ -147,8 +161,10 @@ class _Order:
         ]
 
     def sources(self, at: int) -> Iterator[int]:
-        """Yield the statements that one reads; the elements of a list in order."""
+        """Return the statements that one reads; the elements of a list in order."""
         groups = self.groups(at)
+        if self.is_shortest_first:
+            return iter(sorted(chain(*groups), key=lambda source: self.depths[source]))
         return (source for operand in self.operands[at] for source in groups[operand])
 
 
@@ -164,10 +180,12 @@ def _operands(statement: Statement) -> Iterator[Any]:
 def _ordered_reads(statements: Sequence[Statement]) -> dict[Symbol, list[int]]:
     """Return the identities of the statements that read values, where order matters.
 
-    A gradient is the sum of those of all reads, which rounds in their order.
+    A gradient is the sum of those of all reads, which rounds in their order. That of
+    a stored array flows into no other one.
     """
     readers: dict[Symbol, list[int]] = {}
     for statement in statements:
         for symbol in reads(statement):
-            readers.setdefault(symbol, []).append(id(statement))
+            if not symbol.constant:
+                readers.setdefault(symbol, []).append(id(statement))
     return {s: ids for s, ids in readers.items() if len(ids) >= FEWEST_ORDERED_READS}

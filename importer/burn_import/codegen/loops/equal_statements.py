@@ -33,8 +33,11 @@ class Shape:
     leaves: tuple[Tensor, ...]
     #: The path of the called module.
     path: Path = ()
-    #: The integers of indices and slices, and those in literal operands.
+    #: The integers of indices, slices and static arguments, and those in literal
+    #: operands.
     numbers: tuple[int, ...] = ()
+    #: The static argument of each of these, or "".
+    arguments: tuple[str, ...] = ()
 
 
 @dataclass
@@ -43,6 +46,12 @@ class _Operands:
 
     leaves: list[Tensor] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
+
+    def add(self, number: int, argument: str) -> None:
+        """Add an integer of a static argument, or of another one: ""."""
+        self.numbers.append(number)
+        self.arguments.append(argument)
 
 
 def shape_of(statement: Statement) -> Shape | None:
@@ -56,24 +65,35 @@ def shape_of(statement: Statement) -> Shape | None:
             return Shape((key, statement.path), leaves, (), numbers)
         return Shape(key, leaves, statement.path, numbers)
     if isinstance(statement, Apply):
-        static = tuple((k, _frozen(v, operands)) for k, v in statement.static.items())
+        static = tuple(
+            (k, _frozen(v, operands, is_spacing(k), k))
+            for k, v in statement.static.items()
+        )
         args = _frozen(statement.args, operands, is_index(statement))
         key = (id(statement.primitive), count, args, static)
-        return Shape(key, tuple(operands.leaves), (), tuple(operands.numbers))
+        numbers, arguments = tuple(operands.numbers), tuple(operands.arguments)
+        return Shape(key, tuple(operands.leaves), (), numbers, arguments)
     return None
 
 
 def is_index(statement: Apply) -> bool:
-    """Return whether the integers of a call select elements: ``x[:, 3]``."""
-    return statement.primitive is ops.getitem
+    """Return whether the integers of a call select or add elements: ``x[:, 3]``."""
+    return statement.primitive in (ops.getitem, ops.pad, ops.sequence_at)
 
 
-def _frozen(value: Any, operands: _Operands, indexed: bool = False) -> Hashable:
-    """Return a hashable key of ``value``; add tensors and indices to ``found``."""
+def is_spacing(argument: str) -> bool:
+    """Return whether the integers of a static argument may differ in equal steps."""
+    return argument in ("stride", "dilation")
+
+
+def _frozen(
+    value: Any, operands: _Operands, indexed: bool = False, argument: str = ""
+) -> Hashable:
+    """Return a hashable key of ``value``; add tensors and integers to ``operands``."""
     if isinstance(value, Tensor):
         number = integer_in(value.data)
         if number is not None:
-            operands.numbers.append(number)
+            operands.add(number, argument)
             return _NUMBER, str(value.data.dtype), value.data.shape
         written = _literal_contents(value.data)
         if written is None:
@@ -82,11 +102,11 @@ def _frozen(value: Any, operands: _Operands, indexed: bool = False) -> Hashable:
         return written
     if isinstance(value, list | tuple):
         kind = "list" if isinstance(value, list) else "tuple"
-        return kind, tuple(_frozen(item, operands, indexed) for item in value)
+        return kind, tuple(_frozen(item, operands, indexed, argument) for item in value)
     if isinstance(value, slice):
         return "slice", _frozen_slice(value, operands, indexed)
     if indexed and type(value) is int:
-        operands.numbers.append(value)
+        operands.add(value, argument)
         return _NUMBER
     if isinstance(value, Hashable):
         return type(value).__name__, repr(value) if _is_float(value) else value
@@ -151,7 +171,7 @@ def rebuilt(
     if isinstance(statement, ModuleCall):
         args = filling.fill(statement.args)
         return replace(statement, args=args, targets=targets)
-    static = {k: filling.fill(v) for k, v in statement.static.items()}
+    static = {k: filling.fill(v, is_spacing(k)) for k, v in statement.static.items()}
     args = filling.fill(statement.args, is_index(statement))
     return replace(statement, args=args, static=static, targets=targets)
 

@@ -8,7 +8,7 @@ same position in the step, from the same position in the previous step, or from 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from burn_import.codegen.containers.containers import Containers
 from burn_import.codegen.loops.equal_statements import Shape, shape_of, varied
@@ -22,6 +22,11 @@ LONGEST_LEAD = 8
 FEWEST_OF_PART = 3
 #: Minimum rounds of a loop without a list.
 FEWEST_ROUNDS = 3
+
+
+#: For each statement of a step: the axis of its list that steps, the sources of its
+#: operands, and the differences of its integers from those of the step before.
+_Flow = tuple[tuple[int, Hashable, tuple[int, ...]], ...]
 
 
 @dataclass(frozen=True)
@@ -55,14 +60,26 @@ class Steps:
         runs = []
         for first, period, count in self._evenly_spaced_calls(path):
             for lead in range(min(period - 1, LONGEST_LEAD) + 1):
-                runs += self._longest_runs(path, first - lead, period, count)
+                start = first - lead
+                flows = self._flows(path, start, period, count)
+                runs += _equal_runs(Run(path, start, period, 2), flows)
         runs = [run for run in runs if self._is_accepted(run)]
         runs.sort(key=lambda run: (-run.count * run.period, run.start))
         yield from runs
 
     def rounds(self, start: int, period: int, most: int) -> list[Run]:
-        """Return the runs of rounds from ``start`` on, at a distance of ``period``."""
-        runs = self._longest_runs((), start, period, most)
+        """Return the runs of rounds from ``start`` on, at a distance of ``period``.
+
+        First those whose integers differ by the same from round to round, then those
+        with other integers, of which the loop needs a list.
+        """
+        flows = self._flows((), start, period, most)
+        uneven = [None if f is None else tuple(one[:2] for one in f) for f in flows]
+        runs = dict.fromkeys(
+            run
+            for keys in (flows, uneven)
+            for run in _equal_runs(Run((), start, period, 2), keys)
+        )
         return [run for run in runs if run.count >= FEWEST_ROUNDS]
 
     def _evenly_spaced_calls(self, path: Path) -> list[tuple[int, int, int]]:
@@ -91,25 +108,16 @@ class Steps:
                 last = int(number[0])
                 yield position, last
 
-    def _longest_runs(
+    def _flows(
         self, path: Path, start: int, period: int, most: int
-    ) -> list[Run]:
-        """Return the longest runs of steps from ``start`` on with equal data flow."""
+    ) -> list[_Flow | None]:
+        """Return the data flows of the steps after the one at ``start``."""
         if start < 0:
             return []
-        runs: list[Run] = []
-        before: Hashable = None
-        for step in range(most - 1):
-            flow = self._flow(start + step * period, period, bool(path))
-            if flow is not None and flow == before:
-                run = runs.pop()
-                runs.append(Run(path, run.start, period, run.count + 1))
-            elif flow is not None:
-                runs.append(Run(path, start + step * period, period, 2))
-            before = flow
-        return runs
+        starts = range(start, start + (most - 1) * period, period)
+        return [self._flow(at, period, bool(path)) for at in starts]
 
-    def _flow(self, start: int, period: int, over_list: bool) -> Hashable:
+    def _flow(self, start: int, period: int, over_list: bool) -> _Flow | None:
         """Return the data-flow key of the step after the one at ``start``, or None.
 
         Integers are equal in the steps over a list. In rounds, their differences
@@ -134,7 +142,8 @@ class Steps:
             if one.numbers != other.numbers if over_list else axis >= 0:
                 return None
             pairs = zip(one.numbers, other.numbers, strict=True)
-            flows.append((axis, sources, tuple(new - old for old, new in pairs)))
+            differences = tuple(new - old for old, new in pairs)
+            flows.append((axis, sources, differences))
         return tuple(flows)
 
     def _sources(
@@ -172,6 +181,20 @@ class Steps:
             for path, first in lists
         )
         return are_equal or len(lists) == 1
+
+
+def _equal_runs(first: Run, flows: Sequence[Hashable]) -> list[Run]:
+    """Return the longest runs of steps with equal ``flows``, ``first`` on."""
+    runs: list[Run] = []
+    before: Hashable = None
+    for step, flow in enumerate(flows):
+        if flow is not None and flow == before:
+            run = runs.pop()
+            runs.append(replace(run, count=run.count + 1))
+        elif flow is not None:
+            runs.append(replace(first, start=first.start + step * first.period))
+        before = flow
+    return runs
 
 
 def _run_end(even: tuple[int, int, int]) -> int:

@@ -7,13 +7,14 @@ Values that are read after the loop are carried values, or are collected in a li
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from burn_import.codegen.containers.containers import Containers
 from burn_import.codegen.loops.demand_order import order_by_demand
 from burn_import.codegen.loops.equal_steps import Steps
+from burn_import.codegen.loops.listed_parts import is_read_of_list, list_parts
 from burn_import.codegen.loops.new_axes import join_new_axes
 from burn_import.codegen.loops.periods import find_rounds, first_round
 from burn_import.codegen.loops.rerolled_loop import Common, Rolled, rerolled_forms
@@ -23,7 +24,13 @@ from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.extents import Extents, MissingExtent
 from burn_import.tracing.identifiers import Namespace
-from burn_import.tracing.trace import Block, Members, ModuleCall, Repetition
+from burn_import.tracing.trace import (
+    Block,
+    Members,
+    ModuleCall,
+    Repetition,
+    Statement,
+)
 
 #: Minimum statements of a block, and words that a loop saves, for rounds.
 LEAST_STATEMENTS, LEAST_SAVING = 6, 12
@@ -83,19 +90,29 @@ class _Rolls:
         calls = sum(isinstance(one, ModuleCall) for one in statements)
         if len(statements) < LEAST_STATEMENTS and calls < LEAST_CALLS:
             return []
+        loops = list(self.loops_over_rounds(statements, block.results))
+        listed = list_parts(statements, block.results, self.common)
+        if len(listed) > len(statements):
+            loops += self.loops_over_rounds(listed, block.results)
+        return [loop for loop in loops if loop.saving >= _least_saving(loop)]
+
+    def loops_over_rounds(
+        self, statements: Sequence[Statement], results: list[Any]
+    ) -> Iterator[Rolled]:
+        """Yield loops over rounds of statements in their order, or that of demand."""
         steps = Steps(statements, self.containers)
-        loops = list(self.round_loops(steps, block.results))
+        yield from self.round_loops(steps, results)
         first = first_round(steps.shapes)
         if first is not None:
-            context = (statements, block.results, steps.shapes)
-            for ordered in order_by_demand(*context, first):
-                steps = Steps(ordered, self.containers)
-                loops += self.round_loops(steps, block.results)
-        return [loop for loop in loops if loop.saving >= _least_saving(loop)]
+            for ordered in order_by_demand(statements, results, steps.shapes, first):
+                yield from self.round_loops(Steps(ordered, self.containers), results)
 
     def round_loops(self, steps: Steps, results: list[Any]) -> Iterator[Rolled]:
         """Yield loops over rounds of statements in their order."""
         for run in find_rounds(steps):
+            body = steps.statements[run.start : run.start + run.period]
+            if all(map(is_read_of_list, body)):  # which the loop would list again
+                continue
             context = (steps.shapes, self.containers, self.common)
             yield from rerolled_forms(steps.statements, results, run, *context)
 

@@ -13,6 +13,7 @@ from burn.primitive import recording
 from burn_import.codegen.containers.containers import Containers
 from burn_import.codegen.loops.equal_statements import Shape, rebuilt
 from burn_import.codegen.loops.equal_steps import Run, members_of
+from burn_import.codegen.loops.round_numbers import RoundNumbers
 from burn_import.codegen.naming.function_names import common_noun
 from burn_import.tracing.identifiers import plural
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
@@ -47,9 +48,9 @@ class Common:
     nouns: dict[str, str]
     _counters: Iterator[int] = field(default_factory=count)
 
-    def counter(self) -> Poly:
-        """Return the symbol of the number of a round, a new one for each loop."""
-        return symbol(f"?round_of_{next(self._counters)}")
+    def dim(self, noun: str) -> Poly:
+        """Return a new symbol for an integer of a loop."""
+        return symbol(f"?{noun}_of_{next(self._counters)}")
 
     def noun(self, symbols: Sequence[Symbol]) -> str:
         """Return the noun of all symbols, without numbers; "" if they differ."""
@@ -111,7 +112,9 @@ class _Rolling:
         self.common = common
         self.run = run
         #: The number of the round, from 0 on.
-        self.counter = common.counter() if not run.path else CHANGING
+        self.counter = common.dim("round") if not run.path else CHANGING
+        #: The integers that differ from round to round.
+        self.rows = RoundNumbers(self.counter, common.dim)
         self.shapes = shapes
         self.containers = containers
         self.tracer = Tracer()
@@ -221,6 +224,7 @@ class _Rolling:
         lists = loop.targets[len(loop.state) :]
         named = all(one.name != self.common.key(plural(UNNAMED)) for one in lists)
         items = sum(1 if one.name else 1 + self.run.count for one, _ in loop.items)
+        items += sum(1 + len(row.values) for row in loop.numbers)
         collected = len(lists) + (0 if named else reads // 2)
         return words * (self.run.count - 1) - head - state - items - collected
 
@@ -256,12 +260,10 @@ class _Rolling:
         return rebuilt(first, leaves, targets, self.numbers(offset))
 
     def numbers(self, offset: int) -> list[Dim]:
-        """Return the integers of a statement in terms of the number of the round."""
-        at = self.run.start + offset
-        one, other = self.shapes[at], self.shapes[at + self.run.period]
-        assert one is not None and other is not None
-        pairs = zip(one.numbers, other.numbers, strict=True)
-        return [a if a == b else self.counter * (b - a) + a for a, b in pairs]
+        """Return the integers of a statement in terms of those of the loop."""
+        positions = range(self.run.start + offset, self.end, self.run.period)
+        shapes = [shape for at in positions if (shape := self.shapes[at]) is not None]
+        return self.rows.dims(shapes)
 
     def symbols_at(self, slot: Place) -> list[Symbol]:
         """Return the symbols at one slot in all steps."""
@@ -335,6 +337,7 @@ class _Rolling:
             [*targets, *lists.values()],
             list(self.items.values()),
             members,
+            self.rows.rows,
         )
 
     def item_reads(self, slot: Place, collected: Symbol) -> list[Statement]:

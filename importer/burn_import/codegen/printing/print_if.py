@@ -172,6 +172,8 @@ def _side(writer: LineWriter, block: Block) -> Expression | None:
 
 
 def is_always_tuple(statement: Statement) -> bool:
-    """Return whether the right-hand side is a tuple whatever its length."""
+    """Return whether the right-hand side is a tuple that is unpacked, of any length."""
     primitive = getattr(statement, "primitive", None)
-    return primitive is not None and primitive.outputs != 1
+    if primitive is None or primitive.outputs == 1:
+        return False
+    return python_type(statement.targets[0].type) == "Tensor"

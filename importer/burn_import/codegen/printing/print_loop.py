@@ -29,7 +29,7 @@ def write_loop(writer: LineWriter, loop: Repetition, indent: int) -> None:
     counter = writer.extents.locals[loop.counter] if counted else "_"
     sources = [_source(writer, source) for _, source in loop.items]
     live = dict(writer.live)
-    if sources or loop.members:
+    if sources or loop.members or loop.numbers:
         _items(writer, loop, indent, sources)
     else:
         _head(writer, loop, indent, trips, counter, names)
@@ -149,6 +149,9 @@ def _items(
 ) -> None:
     """Write ``for layer, x in zip(self.layers, xs, strict=True):``."""
     names, sources = [], []
+    if isinstance(loop.trips, int) and mentions(loop.body, loop.counter):
+        names.append(writer.extents.locals[loop.counter])
+        sources.append(f"range({loop.trips})")
     for members in loop.members:
         name, text = _member(writer, members)
         names.append(name)
@@ -162,6 +165,9 @@ def _items(
         if used:
             writer.claim(item, names[-1])
     sources += [source.text for source in sources_read]
+    for row in loop.numbers:
+        names.append(writer.extents.locals[row.dim])
+        sources.append(_tuple([str(value) for value in row.values]))
     together = ", ".join(sources)
     if len(sources) > 1:
         together = f"zip({together}, strict=True)"

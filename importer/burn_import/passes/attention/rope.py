@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from burn.dtypes import is_float
-from burn_import.rewriting.arrays import are_identical
+from burn_import.rewriting.arrays import are_identical, derive
 from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.dim import Dim
@@ -120,11 +120,19 @@ class _Rewriter:
         return replace(node, op=op, inputs=inputs, scope=scope, classes=classes)
 
     def table(self, name: str | None, shape: tuple[Dim, ...]) -> str | None:
-        """Return the half of a table that is unsqueezed for the heads."""
+        """Return the half of a table that is unsqueezed for the heads.
+
+        Exporters fold the unsqueeze of a stored table.
+        """
+        batch, _, length, size = shape
+        array = self.flow.stored(name)
+        if name is not None and array is not None:
+            if array.shape not in {(1, 1, length, size), (batch, 1, length, size)}:
+                return None
+            return self.half(derive(self.flow.graph, name, array[:, 0], ".rows"), 1)
         node = self.flow.made_by(name, "Unsqueeze")
         if node is None:
             return None
-        batch, _, length, size = shape
         extents = self.flow.extents(node.inputs[0])
         if len(extents) != 3 or extents[0] not in (1, batch):
             return None

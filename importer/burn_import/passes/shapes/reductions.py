@@ -1,4 +1,4 @@
-"""Removes axes of extent 1 before and after reductions."""
+"""Removes axes of extent 1 before and after reductions, or keeps them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ TRIVIAL = frozenset({"ReduceMax", "ReduceMean", "ReduceMin", "ReduceProd", "Redu
 def reductions(graph: Graph) -> Graph:
     """Return ``graph`` with reductions that drop axes instead of a later removal.
 
-    Axes that are inserted only to be reduced are removed too. Global pooling followed
+    One that drops axes which are inserted again keeps them. Axes that are inserted only
+    to be reduced are removed too. Global pooling followed
     by flattening becomes a mean, as does a sum divided by its number of elements. If
     the two nodes are in different modules, they stay.
     """
@@ -76,6 +77,8 @@ class _Rewriter:
             return self.mean(first, node)
         if first.op.onnx == "Unsqueeze" and node.op.onnx in TRIVIAL:
             return self.without_new_axes(first, node)
+        if first.op.onnx in REDUCTIONS and not first.op.attrs()["keepdims"]:
+            return self.with_kept_axes(first, node)
         if node.op.onnx in RESHAPES and node.op.onnx != "Unsqueeze":
             return self.without_kept_axes(first, node)
         return None
@@ -95,6 +98,16 @@ class _Rewriter:
         op = ReduceMean(keepdims=first.op.attrs()["keepdims"])
         scope, classes = common_scope(first, node)
         return replace(node, op=op, inputs=first.inputs, scope=scope, classes=classes)
+
+    def with_kept_axes(self, first: Node, node: Node) -> Node | None:
+        shape = self.flow.extents(first.inputs[0])
+        axes = self.axes_operand(first, len(shape))
+        if axes is None or node.op.onnx not in RESHAPES or first.scope != node.scope:
+            return None
+        kept = tuple(1 if axis in axes else dim for axis, dim in enumerate(shape))
+        if self.flow.extents(node.output) != kept:
+            return None
+        return replace(node, op=first.op.with_attrs(keepdims=1), inputs=first.inputs)
 
     def without_kept_axes(self, first: Node, node: Node) -> Node | None:
         axes = self.axes(first)

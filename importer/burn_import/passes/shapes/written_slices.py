@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.dim import Dim
 from burn_ir.graph import Graph, Node
+from burn_ir.ops.indexing import Slice
 from burn_ir.ops.shape import Concat, Unsqueeze
 from burn_ir.ops.support import known_ints
 from burn_ir.types import Array
@@ -89,9 +90,10 @@ def _written_slices(flow: Dataflow, ramps: Ramps, node: Node) -> _Write | None:
     if ramp is None or not isinstance(ramp.offset, int) or not isinstance(count, int):
         return None
     expected = [int(a == axis and count > 1) for a in range(len(steps))]
-    if ramp.offset < 0 or list(steps) != expected:
+    start = ramp.offset + shape[axis] if ramp.offset < 0 else ramp.offset
+    if not isinstance(start, int) or list(steps) != expected:
         return None
-    return _Write(base, axis, ramp.offset, ramp.offset + count, update, (node,))
+    return _Write(base, axis, start, start + count, update, (node,))
 
 
 def _positions(indices: Array | None, axis: int) -> Ramp | None:
@@ -159,15 +161,18 @@ def _join_writes(flow: Dataflow, chain: list[_Write]) -> list[Node]:
     if len(chain) < FEWEST_WRITES - 1:
         return []
     axis, slots = chain[0].axis, _slots(flow, chain)
-    starts, stops = zip(*sorted(slots), strict=True)
-    borders = (0, *stops)
-    if starts != borders[:-1] or borders[-1] != flow.extents(chain[0].base)[axis]:
-        return []
     last, *written = [node for write in chain for node in write.nodes]
-    if len(slots) < FEWEST_WRITES or not flow.are_inside(written, last):
+    rest = _unwritten(slots, flow.extents(chain[0].base)[axis])
+    if len(slots) < FEWEST_WRITES or rest is None or not flow.are_inside(written, last):
         return []
     scope, classes = common_scope(*(write.nodes[0] for write in reversed(chain)))
     nodes, pieces = [], []
+    for start, stop in rest:
+        operands = (integers(flow.graph, [number]) for number in (start, stop, axis))
+        inputs, name = (chain[-1].base, *operands), flow.fresh(chain[-1].base)
+        part = replace(last, op=Slice(), inputs=inputs, outputs=(name,))
+        nodes.append(replace(part, scope=scope, classes=classes))
+        slots[start, stop] = name
     for _, update in sorted(slots.items()):
         node = _unsqueezed(flow, update, axis)
         nodes += [] if node is None else [node]
@@ -175,6 +180,20 @@ def _join_writes(flow: Dataflow, chain: list[_Write]) -> list[Node]:
     op, inputs = Concat(axis=axis), tuple(pieces)
     joined = replace(last, op=op, inputs=inputs, scope=scope, classes=classes)
     return [*nodes, joined]
+
+
+def _unwritten(
+    slots: Collection[tuple[int, int]], extent: Dim
+) -> list[tuple[int, int]] | None:
+    """Return what is not written before and after the slices; None if they have gaps.
+
+    The first slice is that of an initial state.
+    """
+    starts, stops = zip(*sorted(slots), strict=True)
+    if starts[1:] != stops[:-1] or not isinstance(extent, int):
+        return None
+    ends = ((0, starts[0]), (stops[-1], extent))
+    return [(start, stop) for start, stop in ends if start != stop]
 
 
 def _slots(flow: Dataflow, chain: list[_Write]) -> dict[tuple[int, int], str]:

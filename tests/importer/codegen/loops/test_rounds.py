@@ -1,5 +1,6 @@
 """Statements that an exporter printed once per round become a loop."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -137,6 +138,92 @@ def test_numbers_of_rounds(tmp_path: Path) -> None:
     text = source(tmp_path, [*lines, "y = Unsqueeze (h5, one)"], "y")
     assert "for i in range(" in text
     assert "i * 2 + " in text
+
+
+PYRAMID = """
+agraph (float[n, 2, 128] x) => (float[n, c, 2] y) {
+ROUNDS
+y = Identity (ALL)
+}
+"""
+
+
+def pyramid(strides: list[int], swapped: Sequence[int] = ()) -> str:
+    """Rounds that halve a signal and join two convolutions of it to the earlier ones.
+
+    The round that is ``swapped`` lists these in the other order.
+    """
+    lines, signal, joined = [], "x", ""
+    for number, stride in enumerate(strides):
+        attributes = f"<strides = [{stride}], pads = [1, 1]>"
+        both = [
+            f"p{number} = Conv {attributes} (r{number}, v)",
+            f"q{number} = Conv {attributes} (r{number}, u)",
+        ]
+        lines += [
+            f"t{number} = Conv <strides = [2], pads = [1, 1]> ({signal}, w)",
+            f"s{number} = Tanh (t{number})",
+            f"r{number} = Sin (s{number})",
+            *(both[::-1] if number in swapped else both),
+            f"c{number} = Concat <axis = 1> (p{number}, q{number})",
+        ]
+        signal = f"s{number}"
+    for number in range(len(strides)):
+        if joined:
+            lines.append(f"j{number} = Concat <axis = 1> (c{number}, {joined})")
+        joined = f"j{number}" if joined else f"c{number}"
+    return PYRAMID.replace("ROUNDS", "\n".join(lines)).replace("ALL", joined)
+
+
+@pytest.mark.parametrize("swapped", [(), (1,)])
+def test_strides_of_rounds(tmp_path: Path, swapped: tuple[int, ...]) -> None:
+    weights = {name: normal(2, 2, 3, seed=i) / 4 for i, name in enumerate("wvu")}
+    feeds = [{"x": normal(n, 2, 128)} for n in (1, 3)]
+    text = pyramid([32, 16, 8, 4, 2], swapped)
+    source = check(tmp_path, text, *feeds, weights=weights)
+    assert "for stride in (16, 8, 4, 2):" in source
+    assert "stride=stride, padding=1)" in flat(source)
+
+
+def test_slices_of_rounds(tmp_path: Path) -> None:
+    lines = []
+    for number, first in enumerate((0, 3, 4, 9, 11, 12)):
+        lines += [
+            f"i{number} = Constant <value = int64[1] {{{first}}}> ()",
+            f"e{number} = Constant <value = int64[1] {{{first + 2}}}> ()",
+            f"a{number} = Constant <value = int64[1] {{1}}> ()",
+            f"x{number} = Slice (x, i{number}, e{number}, a{number})",
+            f"m{number} = Mul ({f'h{number - 1}' if number else 'h'}, x{number})",
+            f"d{number} = Sin (m{number})",
+            f"h{number} = Tanh (d{number})",
+        ]
+    text = "\n".join([*lines, "y = Identity (h5)"])
+    graph = f"agraph (float[n, 14] x, float[n, 2] h) => (float[n, 2] y) {{\n{text}\n}}"
+    feeds = [{"x": normal(n, 14), "h": normal(n, 2)} for n in (1, 3)]
+    source = check(tmp_path, graph, *feeds)
+    assert "for number in (0, 3, 4, 9, 11, 12):" in source
+    assert "x[:, number : number + 2]" in source
+
+
+@pytest.mark.parametrize("is_result", [False, True])
+def test_parts_of_rounds(tmp_path: Path, is_result: bool) -> None:
+    parts = [f"x{number}" for number in range(6)]
+    lines = [f"{', '.join(parts)} = Split <axis = 1, num_outputs = 6> (x)"]
+    for number, part in enumerate(parts):
+        lines += [
+            f"m{number} = Mul ({f'h{number - 1}' if number else 'h'}, {part})",
+            f"d{number} = Sin (m{number})",
+            f"a{number} = Add (d{number}, {part})",
+            f"h{number} = Tanh (a{number})",
+        ]
+    last = "x5" if is_result else "h5"
+    text = "\n".join([*lines, "y = Identity (h5)", f"z = Identity ({last})"])
+    outputs = "float[n, 2] y, float[n, 2] z"
+    graph = f"agraph (float[n, 12] x, float[n, 2] h) => ({outputs}) {{\n{text}\n}}"
+    feeds = [{"x": normal(n, 12), "h": normal(n, 2)} for n in (1, 3)]
+    source = check(tmp_path, graph, *feeds)
+    assert ("xs = ops.chunk(x, count=6, axis=1)" in source) == (not is_result)
+    assert ("= xs[i]" in source) == (not is_result)
 
 
 def test_many_rounds_take_seconds() -> None:
