@@ -1,11 +1,11 @@
-"""The dimension that a reshape to numbers leaves open as -1, or inserts."""
+"""The dimension that a reshape to numbers leaves open as -1."""
 
 from collections.abc import Sequence
 
 import pytest
 
 from burn_ir.dim import Dim, symbol
-from burn_ir.ops.reshapes import inserted_axis, with_open_size
+from burn_ir.ops.reshapes import with_open_size
 
 BATCH = symbol("batch")
 
@@ -38,28 +38,3 @@ def test_a_number_that_is_kept_or_joins_axes_is_open(
     extents: Sequence[Dim], target: Sequence[Dim], expected: Sequence[Dim]
 ) -> None:
     assert with_open_size(target, extents) == expected
-
-
-@pytest.mark.parametrize(
-    ("extents", "target", "axis"),
-    [
-        ((), (1,), 0),
-        ((6,), (1, 6), 0),
-        ((0,), (0, 1), 1),
-        ((BATCH, 8), (BATCH, 1, 8), 1),
-        ((BATCH, 8), (BATCH, 8, 1), 2),
-        ((1, 1), (1, 1, 1), 0),
-        ((BATCH, 7, 32), (BATCH, 1, 7, 32), 1),
-        ((BATCH, 1, 32), (BATCH, 1, 1, 32), 1),
-        ((BATCH, 7, 32), (BATCH, 7, 32, 1), 3),
-        # Seven rows and one head: other blocks have two.
-        ((BATCH, 7, 32), (BATCH, 7, 1, 32), None),
-        ((BATCH, 6), (BATCH, 2, 3), None),
-        ((BATCH, 6), (BATCH, 1, 1, 6), None),
-        ((4, 6), (6, 4, 1), None),
-    ],
-)
-def test_the_axis_that_a_reshape_inserts(
-    extents: Sequence[Dim], target: Sequence[Dim], axis: int | None
-) -> None:
-    assert inserted_axis(extents, target) == axis

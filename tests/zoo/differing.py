@@ -11,10 +11,9 @@ NUMBER = "it is one number, which is written in the source"
 FOLDED = "it is multiplied by what is fixed, and the file does not name it"
 TIED = "the file names a tied weight once, by the name of a module that does not run"
 TWICE = "the trace runs a layer that has two names under the first of them both times"
-TAKEN_APART = "the exporter took in_proj_weight and in_proj_bias apart"
 AROUND = "it is a buffer in a module that we have a layer for: the one around holds it"
 SUMMED = "the norm multiplies by 1 + weight: the exporter stored the sum without a key"
-FUNCTION = "in_proj_weight is read by a function, and the exporter stored it turned"
+FUNCTION = "the matrices are pieces of in_proj_weight, which the exporter stored turned"
 UNNAMED = "an author's own parameter, of which the file does not have the name"
 
 COMPUTED = "positions without a key, which the source computes where they are read"
@@ -157,17 +156,9 @@ _BY_REASON: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     FUNCTION: {
         "arch/nn_transformer.ts-op14": (
+            "missing t.decoder.layers.N.multihead_attn.weight",
             "missing t.decoder.layers.N.self_attn.weight",
             "missing t.encoder.layers.N.self_attn.weight",
-            "more t.decoder.layers.N.self_attn",
-            "more t.encoder.layers.N.self_attn",
-        ),
-    },
-    TAKEN_APART: {
-        "arch/nn_transformer.ts-op14": (
-            "missing t.decoder.layers.N.multihead_attn.weight",
-            "more t.decoder.layers.N.multihead_attn.linear",
-            "more t.decoder.layers.N.multihead_attn.linear_2",
         ),
     },
     UNNAMED: {

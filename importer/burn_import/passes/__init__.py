@@ -69,6 +69,7 @@ from burn_import.passes.shapes.equal_splits import equal_splits
 from burn_import.passes.shapes.float_ranges import float_ranges
 from burn_import.passes.shapes.growing_concats import growing_concats
 from burn_import.passes.shapes.implicit_broadcast import implicit_broadcast
+from burn_import.passes.shapes.inserted_axes import inserted_axes
 from burn_import.passes.shapes.leading_axes import leading_axes
 from burn_import.passes.shapes.nested_slices import nested_slices
 from burn_import.passes.shapes.pixel_shuffle import pixel_shuffle
@@ -158,13 +159,14 @@ PASSES: tuple[Pass, ...] = (
     single_slices,
     chunked_slices,
     equal_splits,
+    inserted_axes,
 )
 
 #: Passes that run after the fixed point of the others, which do not match their
 #: results.
 LAST = frozenset(
     {"leading_transposes", "einsum", "leading_axes", "nested_slices"}
-    | {"single_slices", "chunked_slices", "equal_splits"}
+    | {"single_slices", "chunked_slices", "equal_splits", "inserted_axes"}
 )
 
 #: Passes that run only if named, after the others: they limit the uses of the model

@@ -1,4 +1,4 @@
-"""Reshapes that keep, join or insert axes, for the source of their calls."""
+"""Reshapes that keep or join axes, for the source of their calls."""
 
 from __future__ import annotations
 
@@ -101,18 +101,4 @@ def joined_axes(extents: Extents, target: Extents) -> tuple[int, ...] | None:
         if (*extents[:start], joined, *extents[start + count :]) == tuple(target):
             end = start + count - 1
             return (start,) if end == len(extents) - 1 else (start, end)
-    return None
-
-
-def inserted_axis(extents: Extents, target: Extents) -> int | None:
-    """Return the first axis that a reshape to ``target`` inserts, or None.
-
-    The last but one of four axes may be the heads of an attention, whose number
-    differs in other blocks of the model: their reshape stays one.
-    """
-    if extents is None or target is None or len(target) != len(extents) + 1:
-        return None
-    for axis in range(len(target)):
-        if (*extents[:axis], 1, *extents[axis:]) == tuple(target):
-            return None if (axis, len(target)) == (2, 4) else axis
     return None

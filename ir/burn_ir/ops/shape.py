@@ -15,7 +15,7 @@ from burn_ir.containers import AnyType
 from burn_ir.dim import Dim, Poly, same
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Op, Type, Value, operator
-from burn_ir.ops.reshapes import inserted_axis, joined_axes, with_open_size
+from burn_ir.ops.reshapes import joined_axes, with_open_size
 from burn_ir.ops.support import (
     dims_of,
     ints_of,
@@ -55,9 +55,6 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
             axes = joined_axes(shape_of(data), target)
             if axes is not None:
                 return data.flatten(*axes)
-            axis = inserted_axis(shape_of(data), target)
-            if axis is not None:
-                return data.unsqueeze(axis)
             return data.reshape(dims_in_source)
         if self.allowzero:
             return data.reshape(shape)

@@ -247,6 +247,6 @@ def test_a_configuration_may_be_elsewhere(tmp_path: Path) -> None:
     config.write_text('{"model_type": "vit", "num_attention_heads": 4}')
     output = tmp_path / "model.py"
     assert run(path, "-o", output, "--config", config).exit_code == 0
-    assert "reshape(batch, -1, 4, 4)" in output.read_text()
+    assert "nn.MultiheadAttention(16, 4, batch_first=True)" in output.read_text()
     answer = run(path, "-o", output, "--config", tmp_path / "missing.json")
     assert answer.exit_code == 3 and "missing.json" in answer.stderr

@@ -22,7 +22,9 @@ from burn_ir.types import Array
 #: The most nodes that are followed.
 STEPS = 24
 #: The most elements of a value whose arrangement is computed.
-LARGEST = 1 << 24
+LARGEST = 1 << 22
+#: The most summands of a value: sums of sums of one value double them.
+MOST_TERMS = 64
 #: Operators whose result has elements of the first operand, in another order.
 MOVES = (
     *("Expand", "Flatten", "Gather", "Identity", "Reshape"),
@@ -88,6 +90,8 @@ class Arrangements:
             return [self.moved(node, name, term) for term in terms]
         if node.op.onnx in ("Add", "And"):
             terms = [t for x in node.inputs for t in self.terms(str(x), steps - 1)]
+            if len(terms) > MOST_TERMS:
+                raise UnfollowedError
             return self.broadcast(terms)
         return [self.whole(name)]
 

@@ -140,8 +140,8 @@ class _Match:
         )
 
     def single(self, name: str | None) -> Term | None:
-        """Return the only term of a value."""
-        terms = self.view.terms(name or "")
+        """Return the only term of a value; None if it is omitted."""
+        terms = [] if name is None else self.view.terms(name)
         return terms[0] if len(terms) == 1 else None
 
     def projection(self, name: str, is_transposed: bool) -> Projection | None:
@@ -158,12 +158,12 @@ class _Match:
         weight = self.weight(node, heads.begin)
         if weight is None:
             return None
-        bias = None
+        bias, own = None, (*node.inputs[2:], None)[0]
         if biases:
             bias = _bias_of(biases[0], heads, is_transposed)
-        elif len(node.inputs) > 2:
-            bias = self.rows(node.inputs[2], heads.begin)
-        is_biased = bool(biases) or len(node.inputs) > 2
+        elif own is not None:
+            bias = self.rows(own, heads.begin)
+        is_biased = bool(biases) or own is not None
         if is_biased and (bias is None or any(t.factor != term.factor for t in biases)):
             return None
         return Projection(node.inputs[0], heads, weight, bias, term.factor)
