@@ -98,10 +98,10 @@ def test_what_is_done_with_scores(last: str, tmp_path: Path) -> None:
 
 
 def test_scores_in_another_shape(tmp_path: Path) -> None:
-    weights = {"shape": np.array([-1, 1, 5], np.int64)}
-    lines = f"scores = Gemm (x, {linear(weights, 'head', 4, 5)})\n"
+    weights = {"shape": np.array([-1, 2, 3], np.int64)}
+    lines = f"scores = Gemm (x, {linear(weights, 'head', 4, 6)})\n"
     lines += "logits = Reshape (scores, shape)\n"
-    assert signature(tmp_path, lines, weights, "float[n, 1, 5] logits") == ""
+    assert signature(tmp_path, lines, weights, "float[n, 2, 3] logits") == ""
 
 
 def test_a_vocabulary_is_no_number_of_classes(tmp_path: Path) -> None:
