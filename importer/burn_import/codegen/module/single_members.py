@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -192,9 +193,12 @@ def _names_of_members(
     if reads.calls or is_longer or not all(field.is_plain for field in fields):
         return None
     names: dict[str, dict[str, str]] = {}
+    owners = Counter(field.owner for field in fields)
+    used = {owner: _names_in_use(owner, reads.texts) for owner in owners}
     for field in fields:
-        in_use = _names_in_use(field.owner, reads.texts)
-        is_clear = not container.members.keys() & (in_use | _ARRAYS)
+        in_use = used[field.owner]
+        is_only = owners[field.owner] == 1
+        is_clear = is_only and not container.members.keys() & (in_use | _ARRAYS)
         for member in container.members:
             new = member if is_clear else f"{field.attribute}_{member}"
             known = names.setdefault(field.attribute, {}).setdefault(member, new)

@@ -61,6 +61,7 @@ SIZED = text(
 )
 HOLDER = text("Holder", f"first = {CONV}", f"second = {CONV}")
 TABLE = text("Table", "weight = nn.parameter(3, 1, 1)", "shift = nn.parameter(1)")
+PAIR = text("Pair", "gain = nn.parameter(3, 1, 1)", "offset = nn.parameter(1)")
 BIAS = text("Bias", "bias = nn.parameter(3, 1, 1)")
 
 REPLACED = {
@@ -131,6 +132,15 @@ REPLACED = {
             body="return x * self.scale.weight + self.scale.shift",
         ),
         TABLE,
+    ],
+    "two pairs": [
+        text(
+            "Net",
+            "a = Pair()",
+            "b = Pair()",
+            body="return (x * self.a.gain + self.a.offset) * self.b.gain + self.b.offset",
+        ),
+        PAIR,
     ],
     "two biases": [
         text(
