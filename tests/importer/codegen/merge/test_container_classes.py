@@ -138,7 +138,8 @@ REPLACED = {
             "Net",
             "a = Pair()",
             "b = Pair()",
-            body="return (x * self.a.gain + self.a.offset) * self.b.gain + self.b.offset",
+            body="x = x * self.a.gain + self.a.offset\n"
+            "return x * self.b.gain + self.b.offset",
         ),
         PAIR,
     ],
