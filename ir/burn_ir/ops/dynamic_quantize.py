@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
@@ -74,18 +77,33 @@ class DynamicQuantizeConv(
             return None
         if zero_point is not None and zero_point.known is None:
             return None
-        names = ("weight", "scale", "zero_point", "bias")
-        weights = {
-            name: position
-            for position, (name, operand) in enumerate(
-                zip(names, (weight, scale, zero_point, bias), strict=True), 1
-            )
-            if operand is not None
-        }
-        options = {**conv.options} | non_default(
-            zero_point=(zero_point is not None, False),
-            weight_dtype=(weight.dtype, dtypes.int8),
-        )
-        tables = frozenset({"weight", "zero_point"} & weights.keys())
-        name = f"DynamicQuantized{conv.name}"
-        return Layer(name, conv.args, options, weights, tables=tables)
+        operands = (weight, scale, zero_point, bias)
+        return dynamic_layer(conv.name, conv.args, conv.options, operands)
+
+
+def dynamic_layer(
+    name: str,
+    sizes: tuple[Any, ...],
+    options: Mapping[str, Any],
+    operands: Sequence[Type | None],
+) -> Layer:
+    """Return the dynamically quantized layer for the floating layer ``name``.
+
+    ``operands`` are the types of its weight, scale, zero point and bias.
+    """
+    names = ("weight", "scale", "zero_point", "bias")
+    types = dict(zip(names, operands, strict=True))
+    weights = {
+        parameter: position
+        for position, (parameter, t) in enumerate(types.items(), 1)
+        if t is not None
+    }
+    weight = types["weight"]
+    assert weight is not None
+    own = non_default(
+        zero_point=("zero_point" in weights, False),
+        weight_dtype=(weight.dtype, dtypes.int8),
+    )
+    tables = frozenset({"weight", "zero_point"} & weights.keys())
+    whole = f"DynamicQuantized{name}"
+    return Layer(whole, sizes, {**options, **own}, weights, tables=tables)

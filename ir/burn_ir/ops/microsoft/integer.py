@@ -10,6 +10,7 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.activation import outgrows
 from burn_ir.ops.conv import Convolving, extents_like
+from burn_ir.ops.dynamic_quantize import dynamic_layer
 from burn_ir.ops.microsoft.attention import FILTER, Attention
 from burn_ir.ops.microsoft.quantize import DOMAIN, expect_octets
 from burn_ir.ops.options import non_default
@@ -174,19 +175,9 @@ class DynamicQuantizeMatMul(
         options = non_default(
             bias=(bias is not None, True),
             per_channel=(scale.rank == 1, False),
-            zero_point=(zero_point is not None, False),
-            weight_dtype=(weight.dtype, dtypes.int8),
         )
-        names = ("weight", "scale", "zero_point", "bias")
         operands = (weight, scale, zero_point, bias)
-        weights = {
-            name: i
-            for i, (name, t) in enumerate(zip(names, operands, strict=True), 1)
-            if t is not None
-        }
-        tables = frozenset({"weight", "zero_point"} & weights.keys())
-        sizes = inner, outer
-        return Layer("DynamicQuantizedLinear", sizes, options, weights, tables=tables)
+        return dynamic_layer("Linear", (inner, outer), options, operands)
 
 
 @operator

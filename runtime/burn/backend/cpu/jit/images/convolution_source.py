@@ -56,23 +56,11 @@ def source_of(tiles: Tiles, pixel: int) -> str:
         which = "ptr" if number <= _POINTERS else "i64"
         loads.append(f"  %{name}.at = getelementptr i64, ptr %data, i64 {number}")
         loads.append(f"  %{name} = load {which}, ptr %{name}.at")
-    choices = []
-    for size, smaller in zip(tiles.pixels, (*tiles.pixels[1:], 0), strict=True):
-        least = f"  %fits{size} = icmp uge i64 %remaining, {size}"
-        other = f"size{smaller}" if smaller else "next"
-        branch = f"  br i1 %fits{size}, label %use{size}, label %{other}"
-        call = f"  call void @tile{size}({_ARGUMENTS})"
-        lines = [f"size{size}:", least, branch, f"use{size}:", call]
-        choices += [*lines, "  br label %next"]
-    used = ", ".join(f"[ {size}, %use{size} ]" for size in tiles.pixels)
-    smallest = tiles.pixels[-1]
     body = _PART.format(
         loads="\n".join(loads),
         lanes=lanes,
         pixel=pixel,
-        largest=tiles.pixels[0],
-        choices="\n".join(choices),
-        used=f"{used}, [ 1, %size{smallest} ]",
+        choices=tile_choices(tiles, "tile", _ARGUMENTS),
     )
     entries = ENTRIES.format(
         loads="  %parts = load i64, ptr %data", given="ptr %data, "
@@ -306,10 +294,7 @@ pixel:
   %res.panel = getelementptr float, ptr %res, i64 %column
   %res.moved = getelementptr i8, ptr %res.panel, i64 %out.skipped
   %res.tile = select i1 %has.res, ptr %res.moved, ptr null
-  br label %size{largest}
 {choices}
-next:
-  %used = phi i64 {used}
   %i.next = add i64 %i, %used
   %i.more = icmp ult i64 %i.next, %pixels
   br i1 %i.more, label %pixel, label %line.end
@@ -334,25 +319,32 @@ declare i64 @llvm.umin.i64(i64, i64)
 """
 
 
-def line_source(tiles: Tiles, name: str, text: str) -> str:
-    """Return the function that calls the tiles of a line, for its pixels."""
-    parameters, advance, callee, arguments = text.strip().split("\n")
-    choices = []
+def tile_choices(tiles: Tiles, callee: str, arguments: str) -> str:
+    """Return the call of the largest tile that fits ``%remaining`` pixels.
+
+    ``%used`` is then the number of pixels of the tile.
+    """
+    lines = [f"  br label %size{tiles.pixels[0]}"]
     for size, smaller in zip(tiles.pixels, (*tiles.pixels[1:], 0), strict=True):
         least = f"  %fits{size} = icmp uge i64 %remaining, {size}"
         other = f"size{smaller}" if smaller else "next"
         branch = f"  br i1 %fits{size}, label %use{size}, label %{other}"
         call = f"  call void @{callee}{size}({arguments})"
-        choices += [f"size{size}:", least, branch, f"use{size}:", call]
-        choices.append("  br label %next")
+        lines += [f"size{size}:", least, branch, f"use{size}:", call]
+        lines.append("  br label %next")
     used = ", ".join(f"[ {size}, %use{size} ]" for size in tiles.pixels)
+    used += f", [ 1, %size{tiles.pixels[-1]} ]"
+    return "\n".join([*lines, "next:", f"  %used = phi i64 {used}"])
+
+
+def line_source(tiles: Tiles, name: str, text: str) -> str:
+    """Return the function that calls the tiles of a line, for its pixels."""
+    parameters, advance, callee, arguments = text.strip().split("\n")
     return _LINE.format(
         name=name,
         parameters=parameters,
         advance=advance,
-        largest=tiles.pixels[0],
-        choices="\n".join(choices),
-        used=f"{used}, [ 1, %size{tiles.pixels[-1]} ]",
+        choices=tile_choices(tiles, callee, arguments),
     )
 
 
@@ -377,10 +369,7 @@ tile:
   %x.tile = getelementptr i8, ptr %x, i64 %x.done
   %out.done = mul i64 %i, %pixel
   %out.tile = getelementptr i8, ptr %out, i64 %out.done
-  br label %size{largest}
 {choices}
-next:
-  %used = phi i64 {used}
   %i.next = add i64 %i, %used
   %i.more = icmp ult i64 %i.next, %pixels
   br i1 %i.more, label %tile, label %exit
