@@ -165,7 +165,7 @@ def _onnx_file(model: Path) -> Iterator[Path]:
         yield model
         return
     from burn_import.cli.modules import load_module
-    from burn_import.export.declared_inputs import export_declared
+    from burn_import.export.export import export_declared
     from burn_import.loading import load
 
     module = load_module(model) if is_module else load(model)

@@ -16,7 +16,7 @@ from burn import dtypes
 from burn.plan.calibration import Accuracy, ErrorSums
 from burn.record import atomic_write
 from burn_import.codegen.module.module import wrap_sentences
-from burn_import.export.declared_inputs import export_declared
+from burn_import.export.export import export_declared
 from burn_import.export.files import check, check_new
 from burn_import.loading import load
 from burn_import.model_files import source_sha256

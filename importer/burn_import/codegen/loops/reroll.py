@@ -16,9 +16,8 @@ from burn_import.codegen.loops.demand_order import order_by_demand
 from burn_import.codegen.loops.equal_steps import Steps
 from burn_import.codegen.loops.listed_parts import is_read_of_list, list_parts
 from burn_import.codegen.loops.new_axes import join_new_axes
-from burn_import.codegen.loops.periods import find_rounds, first_round
+from burn_import.codegen.loops.periods import find_rounds, first_round, schedules
 from burn_import.codegen.loops.rerolled_loop import Common, Rolled, rerolled_forms
-from burn_import.codegen.loops.schedules import schedules
 from burn_import.codegen.loops.sequential_calls import chain_calls
 from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.provenance.path_segments import Path

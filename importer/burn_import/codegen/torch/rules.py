@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from functools import cache
 
 from burn_import.codegen.gate.allowed import READABLE, STRINGS, WORD, Rules
-from burn_import.codegen.torch.dtypes import NAMES as DTYPES
 from burn_import.codegen.torch.forms.elementwise import SIMPLE
-from burn_import.codegen.torch.helpers import helpers
 from burn_import.codegen.torch.layers import ROWS, SAME, STEPS
-from burn_import.codegen.torch.tensor_methods import TENSOR_METHODS
+from burn_import.codegen.torch.module import helpers
+from burn_import.codegen.torch.registry import NAMES as DTYPES, TENSOR_METHODS
 
 IMPORTS = frozenset(
     {("", "math"), ("", "torch"), ("", "torch.nn.functional as F")}

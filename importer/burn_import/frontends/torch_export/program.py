@@ -17,8 +17,8 @@ from burn_import.frontends.torch_export.builder import (
     Builder,
     Value,
 )
-from burn_import.frontends.torch_export.json_checks import GRAPH, check
 from burn_import.frontends.torch_export.memory_layout import Layout
+from burn_import.frontends.torch_export.pytrees import GRAPH, check
 from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torch_export.rule_calls import (
     WITHOUT_EFFECT,
@@ -42,8 +42,7 @@ from burn_import.frontends.torch_export.subgraphs import (
     writes_inside,
 )
 from burn_import.frontends.torch_export.symbolic_extents import Symbols
-from burn_import.frontends.torch_export.value_table import Frame
-from burn_import.frontends.torch_export.view_writeback import written_back
+from burn_import.frontends.torch_export.value_table import Frame, written_back
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.dim import Dim
 from burn_ir.error_context import FAULTS, error_text

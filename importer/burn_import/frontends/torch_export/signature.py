@@ -31,7 +31,7 @@ from burn_import.frontends.torch_export.schema import (
     field,
     union,
 )
-from burn_import.frontends.torch_export.symbol_names import named_symbols
+from burn_import.frontends.torch_export.symbolic_extents import named_symbols
 from burn_import.frontends.torch_export.value_table import Frame
 from burn_import.frontends.torch_export.weights import StoredTensors
 from burn_ir import InvalidModel, UnsupportedModel

@@ -10,8 +10,7 @@ from burn_import.frontends.torch_export.changed_parameters import (
     with_parameter_gradients,
 )
 from burn_import.frontends.torch_export.complex_as_real import stored_type
-from burn_import.frontends.torchscript.archive import Archive
-from burn_import.frontends.torchscript.budget import Budget, Pool
+from burn_import.frontends.torchscript.archive import Archive, Budget, Pool
 from burn_import.frontends.torchscript.modules import (
     Attributes,
     is_counter,

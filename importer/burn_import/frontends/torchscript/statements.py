@@ -8,8 +8,7 @@ from typing import Any
 
 from burn.record.errors import shown
 from burn_import.frontends.torch_export.builder import Value
-from burn_import.frontends.torchscript.archive import Archive
-from burn_import.frontends.torchscript.budget import TooMuch
+from burn_import.frontends.torchscript.archive import Archive, TooMuch
 from burn_import.frontends.torchscript.context_managers import (
     WithoutGradients,
     check_context,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import isqrt
 
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.config_checks import IMAGES, any_of
-from burn_import.frontends.recipes.cross_checks import heads
+from burn_import.frontends.recipes.config_checks import IMAGES, any_of, heads
 from burn_import.frontends.recipes.graph_writer import BATCH, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_ir import InvalidModel

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from burn_import.frontends.torch_export.builder import Value
-from burn_import.frontends.torchscript.operators.calls import OperatorCalls
+from burn_import.frontends.torchscript.operators.builtins import OperatorCalls
 from burn_import.frontends.torchscript.values import (
     AppendedItems,
     PyValue,
