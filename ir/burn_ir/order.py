@@ -1,7 +1,5 @@
 """Topological order of the nodes of an untyped graph."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Iterable
 

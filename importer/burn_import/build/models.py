@@ -1,7 +1,5 @@
 """Models declared in ``pyproject.toml``, and whether their modules are current."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

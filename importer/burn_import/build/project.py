@@ -10,8 +10,6 @@
 Other keys are those of :mod:`burn_import.build.models`: a dtype, shapes, a part.
 """
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Iterable, Mapping

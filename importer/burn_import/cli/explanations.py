@@ -1,7 +1,5 @@
 """Meaning, causes and remedies of each error code, for ``explain`` and the docs."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 

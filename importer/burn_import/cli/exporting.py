@@ -1,7 +1,5 @@
 """The commands ``export`` and ``update``, which write ONNX files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -15,12 +15,7 @@ import click
 from burn_import.cli.error_reports import Answer
 from burn_import.cli.progress import progress
 from burn_import.cli.report import Report, annotation, clean
-from burn_import.cli.tables import (
-    force_option,
-    format_option,
-    show_json,
-    show_table,
-)
+from burn_import.cli.tables import force_option, format_option, show_json, show_table
 from burn_import.cli.verifying import seed_option, size_option
 
 if TYPE_CHECKING:

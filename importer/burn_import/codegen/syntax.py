@@ -1,7 +1,5 @@
 """The source of constructors as syntax trees: fields, parameters, lists of modules."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Sequence
 from itertools import chain

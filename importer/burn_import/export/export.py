@@ -1,7 +1,5 @@
 """``export_onnx``: conversion of a module to an ONNX file."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path

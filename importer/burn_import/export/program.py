@@ -1,7 +1,5 @@
 """Alignment of recorded runs to a program with symbolic dimensions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Runs of an exported model on its example, and on other sizes of named dimensions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

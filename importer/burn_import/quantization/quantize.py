@@ -1,7 +1,5 @@
 """``quantize``: a model file in int8 or bfloat16, and the accuracy that it costs."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Standalone modules: generated source with the used parts of the runtime."""
 
-from __future__ import annotations
-
 import ast
 import builtins
 import keyword

@@ -1,7 +1,5 @@
 """Conversion of a model to another floating dtype."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any

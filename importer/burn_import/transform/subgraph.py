@@ -1,7 +1,5 @@
 """Extraction of the subgraph between values that the caller names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Comparison of an ONNX model with its imported module on the same inputs."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Version 8 of Scan, which scanned every batch element separately."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

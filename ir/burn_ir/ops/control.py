@@ -1,7 +1,5 @@
 """Control-flow operators."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

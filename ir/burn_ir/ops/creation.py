@@ -1,7 +1,5 @@
 """Tensors from a fill value, a range or a diagonal."""
 
-from __future__ import annotations
-
 from math import ceil
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Elementwise arithmetic with broadcasting."""
 
-from __future__ import annotations
-
 from functools import reduce
 from typing import Literal
 

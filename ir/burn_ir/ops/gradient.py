@@ -1,7 +1,5 @@
 """Derivatives as operators of a graph."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

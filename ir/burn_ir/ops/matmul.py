@@ -1,7 +1,5 @@
 """Matrix products."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from burn import dtypes, ops

@@ -1,7 +1,5 @@
 """Short forms of call arguments: no defaults, and one number for equal tuples."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

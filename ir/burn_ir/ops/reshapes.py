@@ -1,7 +1,5 @@
 """Reshapes that keep or join axes, for the source of their calls."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import takewhile
 from math import prod

@@ -1,7 +1,5 @@
 """Recurrent layers."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
 

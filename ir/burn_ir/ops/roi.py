@@ -1,7 +1,5 @@
 """Pooling over regions of interest."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from burn import ops

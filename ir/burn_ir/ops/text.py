@@ -1,7 +1,5 @@
 """String operators: concatenation, splitting, matching, normalization, n-grams."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

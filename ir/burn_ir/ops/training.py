@@ -1,7 +1,5 @@
 """Optimizer steps of the domain ``ai.onnx.preview.training``."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal
 
 from burn import dtypes, ops

@@ -5,8 +5,6 @@ Candidates are found by the keys of statements alone, in time linear in their nu
 :class:`Steps` compares their data flow.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate

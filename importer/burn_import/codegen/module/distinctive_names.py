@@ -5,8 +5,6 @@ T5 are all a ``Layer``. Named after a module that only some of them hold, they a
 ``SelfAttentionLayer`` and ``DenseReluDenseLayer`` instead of ``Layer`` and ``Layer3``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Models that consist of one list: their class is an ``nn.Sequential``."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Emission of a module tree as a PyTorch module and its record."""
 
-from __future__ import annotations
-
 import ast
 import keyword
 import re
@@ -132,11 +130,7 @@ LOADERS = {"load_file", "load_model"}
 
 
 def emit_torch(
-    tree: Tree,
-    graph: Graph,
-    record: str,
-    notes: Sequence[str] = (),
-    inside: str = "",
+    tree: Tree, graph: Graph, record: str, notes: Sequence[str] = (), inside: str = ""
 ) -> Source:
     """Return the source of ``tree`` for PyTorch, as ``codegen.module.emit`` for Burn.
 

@@ -1,7 +1,5 @@
 """The registry of forms: the PyTorch source for each primitive."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

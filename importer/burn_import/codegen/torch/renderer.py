@@ -1,7 +1,5 @@
 """Expressions of traced statements in PyTorch."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar

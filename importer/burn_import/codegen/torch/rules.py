@@ -3,8 +3,6 @@
 PyTorch need not be installed, so the names that forms and layers use are listed here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache

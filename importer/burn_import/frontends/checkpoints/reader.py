@@ -1,7 +1,5 @@
 """Entry point for files of weights, recognized by content and not by suffix."""
 
-from __future__ import annotations
-
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Check that a recipe supports all settings of a configuration."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Plain ``nn.Sequential`` networks, from numbered weights and user hints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from math import prod

@@ -1,7 +1,5 @@
 """Weights of a state dict, with a record of those that a recipe has used."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Conversion of a program's calls to nodes by the rules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -183,12 +181,7 @@ class Calls:
                 frame.view(ref.name, name, source, rest)
 
     def change(
-        self,
-        frame: Frame,
-        changed: str,
-        value: Value,
-        g: Builder,
-        target: str,
+        self, frame: Frame, changed: str, value: Value, g: Builder, target: str
     ) -> None:
         """Record an in-place change, and write the changed bases of a view."""
         name = frame.change(changed, value, g.name, target)
@@ -321,10 +314,7 @@ def _changes(
 
 
 def _is_alias(
-    entry: Entry,
-    target: str,
-    args: Sequence[tuple[str, Any]],
-    value: Any,
+    entry: Entry, target: str, args: Sequence[tuple[str, Any]], value: Any
 ) -> bool:
     """Return whether a call returns its operand; ``value`` is the rule's result."""
     first = next((x for _, x in args if isinstance(x, Value)), None)

@@ -4,8 +4,6 @@ PyTorch flattens nested containers to a list of leaves, and stores their structu
 ``[1, {"type": "builtins.dict", "context": "[\"a\"]", "children_spec": [...]}]``.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -52,9 +50,7 @@ PROGRAM = {
     "torch_version?": str,
 }
 WEIGHTS = {
-    "config": {
-        "": {"path_name": str, "use_pickle?": bool, "tensor_meta": TENSOR},
-    }
+    "config": {"": {"path_name": str, "use_pickle?": bool, "tensor_meta": TENSOR}}
 }
 
 

@@ -1,7 +1,5 @@
 """Entry point: the model in an archive of ``torch.export.save``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

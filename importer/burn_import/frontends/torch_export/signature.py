@@ -1,7 +1,5 @@
 """From a program to a graph: inputs, stored tensors, outputs, and calls."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -239,10 +237,7 @@ _STORED = {
     "tensor_constant": "tensor_constant_name",
 }
 #: Kinds of outputs that update stored tensors, and the field with their path.
-_MUTATED = {
-    "buffer_mutation": "buffer_name",
-    "parameter_mutation": "parameter_name",
-}
+_MUTATED = {"buffer_mutation": "buffer_name", "parameter_mutation": "parameter_name"}
 #: Kinds of outputs that the user receives.
 _RETURNED = frozenset({"user_output", "loss_output"})
 #: Kinds of outputs that are gradients, and the field with their parameter or input.

@@ -1,7 +1,5 @@
 """The weights and constants of an archive, each an entry of raw bytes."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

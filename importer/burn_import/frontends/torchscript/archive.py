@@ -1,7 +1,5 @@
 """The entries of an archive of ``torch.jit.save``: modules, constants, code."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Interpreter of expressions, by the kinds of syntax that TorchScript writes."""
 
-from __future__ import annotations
-
 import ast
 import math
 from abc import abstractmethod

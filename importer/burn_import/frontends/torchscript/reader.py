@@ -1,7 +1,5 @@
 """Entry point: the model in an archive of ``torch.jit.save``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import combinations
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Interpreter of statements: assignments, static branches and loops, returns."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """onnxruntime's layers with block-quantized weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import dtypes, ops

@@ -1,7 +1,5 @@
 """onnxruntime's mixtures of experts."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from burn import ops

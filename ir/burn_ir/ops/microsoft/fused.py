@@ -1,7 +1,5 @@
 """Matrix products and convolutions of ``com.microsoft`` with fused neighbors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Literal
 

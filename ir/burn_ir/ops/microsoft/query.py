@@ -1,7 +1,5 @@
 """Grouped-query attention of decoders."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from burn import ops

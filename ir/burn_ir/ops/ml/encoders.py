@@ -1,7 +1,5 @@
 """Mappings between categories and numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

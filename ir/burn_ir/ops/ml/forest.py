@@ -1,7 +1,5 @@
 """Decision trees as arrays for traversal, from the attributes in files."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -288,9 +286,7 @@ def _roots(nodes: Nodes, below: Array, leaf: Array) -> Array:
 
 
 def _leaves(
-    entries: Entries,
-    positions: dict[tuple[int, int], int],
-    number: Array,
+    entries: Entries, positions: dict[tuple[int, int], int], number: Array
 ) -> tuple[Array, Array]:
     """Return targets and weights of all leaves, padded to the largest leaf."""
     trees, nodes, targets, weights = entries

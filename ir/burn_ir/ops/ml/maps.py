@@ -1,7 +1,5 @@
 """Maps, which are Python dicts."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from burn import dtypes, ops

@@ -1,7 +1,5 @@
 """Support vector machines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Forms of quantized primitives: helpers with the same parameters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import ops

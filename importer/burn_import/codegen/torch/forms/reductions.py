@@ -1,7 +1,5 @@
 """Forms of reductions and cumulative primitives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import ops

@@ -1,7 +1,5 @@
 """Forms of sequences, which are Python lists of tensors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import ops

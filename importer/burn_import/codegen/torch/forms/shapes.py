@@ -1,7 +1,5 @@
 """Forms of primitives that rearrange elements."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import Tensor, ops

@@ -1,7 +1,5 @@
 """BERT: an encoder with its pooler, and the heads of Hugging Face."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from burn_import.frontends.recipes.config import Config

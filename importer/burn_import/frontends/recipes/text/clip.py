@@ -1,7 +1,5 @@
 """CLIP: encoders of text and images with a shared embedding space."""
 
-from __future__ import annotations
-
 from math import isqrt
 
 from burn_import.frontends.recipes.config import Config

@@ -1,7 +1,5 @@
 """Parts shared by decoders with rotary positions: Llama and relatives, Gemma."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

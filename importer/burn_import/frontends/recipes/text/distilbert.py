@@ -1,7 +1,5 @@
 """DistilBERT: BERT without segments and pooler."""
 
-from __future__ import annotations
-
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import (
     agree,

@@ -1,7 +1,5 @@
 """GPT-2: a decoder whose linear layers store transposed matrices."""
 
-from __future__ import annotations
-
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import (
     agree,

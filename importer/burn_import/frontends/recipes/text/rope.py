@@ -1,7 +1,5 @@
 """Rotary position embeddings: angles of positions, and rotation of heads."""
 
-from __future__ import annotations
-
 from math import ceil, floor, log, pi, sqrt
 
 import numpy as np

@@ -1,7 +1,5 @@
 """T5: an encoder and a decoder with relative position biases."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from math import log
@@ -120,11 +118,7 @@ SUPPORTS: Supports = {
     supports=SUPPORTS,
 )
 @recipe(
-    "t5",
-    "T5EncoderModel",
-    f"encoder.{FIRST}.{TABLE}",
-    kinds=KINDS,
-    supports=SUPPORTS,
+    "t5", "T5EncoderModel", f"encoder.{FIRST}.{TABLE}", kinds=KINDS, supports=SUPPORTS
 )
 def t5(w: RecipeWriter, config: Config) -> RawModel:
     """Return the graph of T5's encoder, its decoder, or both (with logits)."""

@@ -1,7 +1,5 @@
 """Whisper: an encoder of spectrograms and a decoder of text."""
 
-from __future__ import annotations
-
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import (
     agree,

@@ -1,7 +1,5 @@
 """The vision transformer for image classification."""
 
-from __future__ import annotations
-
 from math import isqrt
 
 from burn_import.frontends.recipes.config import Config
@@ -19,10 +17,7 @@ from burn_ir.raw import RawModel
     "vit.embeddings.patch_embeddings.projection.weight",
     "vit.layernorm.weight",
     "classifier.weight",
-    supports={
-        **IMAGES,
-        **any_of("encoder_stride", "pooler_act", "pooler_output_size"),
-    },
+    supports={**IMAGES, **any_of("encoder_stride", "pooler_act", "pooler_output_size")},
 )
 def vit(w: RecipeWriter, config: Config) -> RawModel:
     """Return the graph of ``ViTForImageClassification``: the scores of the classes."""

@@ -1,7 +1,5 @@
 """Branches whose condition is known only at run time."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Loops whose trip count is known only at run time."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Functions on numbers, tensors and loops that are not ATen rules."""
 
-from __future__ import annotations
-
 import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Calls of ``torch.*``: numbers are evaluated, tensors become nodes by the rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Views that share memory with their source, and inverses of views."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

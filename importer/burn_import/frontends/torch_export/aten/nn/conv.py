@@ -1,7 +1,5 @@
 """Convolutions, and their decomposition into columns (im2col)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
