@@ -49,7 +49,7 @@ def changes(module: Path, text: str, weights: Sequence[tuple[str, Array]]) -> Ch
 
 
 def _changed(module: Path, weights: Sequence[tuple[str, Array]]) -> list[Weight]:
-    from burn_import.status import same_array
+    from burn_import.fingerprint import same_array
 
     old = _weights_of(module)
     new = dict(weights)

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from burn_import.diff import Changes, changes
 from burn_import.embedding import MAX_EMBEDDED, record_source
-from burn_import.status import KEY, SOURCE, fingerprint, is_unchanged, same_array
+from burn_import.fingerprint import KEY, SOURCE, fingerprint, is_unchanged, same_array
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from burn_import.fingerprint import same_array
 from burn_import.options import SHARD_SIZE
 from burn_import.output import OutputRefused
-from burn_import.status import same_array
 from burn_import.version import VERSION
 
 if TYPE_CHECKING:

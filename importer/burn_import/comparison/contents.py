@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from burn_import.comparison.differences import NodeFacts
+    from burn_import.comparison.nodes import NodeFacts
     from burn_import.pipeline import Compiled
     from burn_ir import RawModel
     from burn_ir.types import Array
@@ -61,7 +61,7 @@ def file_contents(path: Path) -> Contents:
 
 
 def _program_contents(raw: RawModel, compiled: Compiled, has_opsets: bool) -> Contents:
-    from burn_import.comparison.differences import node_facts, operator_counts
+    from burn_import.comparison.nodes import node_facts, operator_counts
     from burn_ir import build
 
     graph = build(raw)

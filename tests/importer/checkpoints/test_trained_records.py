@@ -7,7 +7,7 @@ import pytest
 from onnx import helper
 
 from burn.record import open_record, write_record
-from burn_import.status import fingerprint
+from burn_import.fingerprint import fingerprint
 from tests.cli.commands import run
 from tests.importer.onnx_files import graph, model, saved, stored
 
