@@ -7,6 +7,8 @@ operators and reorders the weights. The file does not state the block length: it
 inferred from dimensions.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -4,6 +4,8 @@ They have a dtype and no shape, like a tensor of unknown rank, so that code for 
 ignores them.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from functools import cache
 

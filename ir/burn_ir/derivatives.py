@@ -1,5 +1,7 @@
 """Nodes that request derivatives, with the differentiated function as a subgraph."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 

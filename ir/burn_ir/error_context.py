@@ -5,6 +5,8 @@ place of a number. Operators validate their attributes and operands. Any other e
 of ``FAULTS`` is reported as a defect of the model.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from types import TracebackType
 

@@ -1,5 +1,7 @@
 """Errors between a file and a module, with messages that the user can act on."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self

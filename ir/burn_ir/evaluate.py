@@ -1,5 +1,7 @@
 """Interpretation of a graph by the operators' ``lower``, for folding and testing."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from burn import Tensor, ops

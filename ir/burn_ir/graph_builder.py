@@ -1,5 +1,7 @@
 """Builder of untyped graphs, for readers of programs that are no ONNX files."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self

@@ -1,5 +1,7 @@
 """Type inference for all values of a graph from its input types."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count

@@ -1,5 +1,7 @@
 """Modules of ``burn.nn`` that are equivalent to nodes."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,5 +1,7 @@
 """The modules of ``burn.nn`` that nodes are calls of."""
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Unique names of values and dimensions."""
 
+from __future__ import annotations
+
 from collections.abc import Container, Iterable
 
 

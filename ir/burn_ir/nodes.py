@@ -1,5 +1,7 @@
 """Upgrade of one node to the newest version, and validation of its attributes."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache

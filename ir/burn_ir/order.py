@@ -1,5 +1,7 @@
 """Topological order of the nodes of an untyped graph."""
 
+from __future__ import annotations
+
 import heapq
 from collections.abc import Callable, Iterable
 

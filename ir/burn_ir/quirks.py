@@ -1,5 +1,7 @@
 """Corrections for exporters whose files deviate from the specification."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from burn_ir.raw import RawGraph, RawModel, RawNode

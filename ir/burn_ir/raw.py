@@ -1,5 +1,7 @@
 """Untyped models as stored in files: any operator version, in any order."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,6 +4,8 @@ The declaration is the operator's class: the parameters of ``infer`` are its ope
 and the annotations of its fields are the kinds of its attributes.
 """
 
+from __future__ import annotations
+
 import inspect
 import re
 import types

@@ -1,5 +1,7 @@
 """The check that all operators of a model are supported."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
+import burn_import.export.forms  # noqa: F401 registers the forms
 from burn.plan.pytree import is_named
 from burn_import.export.emit import Emitter
 from burn_import.export.example import (

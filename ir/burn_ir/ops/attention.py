@@ -1,5 +1,7 @@
 """Scaled dot-product attention, rotary embedding and key-value caches."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal

@@ -1,5 +1,7 @@
 """Version 8 of Scan, which scanned every batch element separately."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 

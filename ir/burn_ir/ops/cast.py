@@ -1,5 +1,7 @@
 """Conversion from one dtype to another."""
 
+from __future__ import annotations
+
 import ml_dtypes
 import numpy as np
 

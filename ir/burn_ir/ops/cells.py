@@ -1,5 +1,7 @@
 """Single steps of recurrent layers in PyTorch's form, which passes recover."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Literal
 
 from burn import ops

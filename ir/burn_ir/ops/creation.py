@@ -1,5 +1,7 @@
 """Tensors from a fill value, a range or a diagonal."""
 
+from __future__ import annotations
+
 from math import ceil
 from typing import Any
 

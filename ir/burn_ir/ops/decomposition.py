@@ -1,5 +1,7 @@
 """Matrix decompositions and linear systems, which ONNX lacks."""
 
+from __future__ import annotations
+
 from burn import dtypes, ops
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand

@@ -1,5 +1,7 @@
 """Dropout: the identity in inference, random in training."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

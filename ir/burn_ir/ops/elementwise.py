@@ -1,5 +1,7 @@
 """Elementwise arithmetic with broadcasting."""
 
+from __future__ import annotations
+
 from functools import reduce
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Lookups in tables whose gradients are not plain sums over the lookups."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from burn import ops

@@ -1,5 +1,7 @@
 """Elementwise mathematical functions of one operand."""
 
+from __future__ import annotations
+
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator

@@ -1,5 +1,7 @@
 """Operators of the domain ``burn``, by which passes replace several of ONNX."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from dataclasses import replace

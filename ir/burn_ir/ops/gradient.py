@@ -1,5 +1,7 @@
 """Derivatives as operators of a graph."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Sampling at the points of a grid."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from burn import dtypes, ops

@@ -1,5 +1,7 @@
 """Indexing: gathering, slicing and rearranging by operands."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from burn import dtypes, ops

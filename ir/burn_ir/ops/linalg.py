@@ -1,5 +1,7 @@
 """Functions of square matrices."""
 
+from __future__ import annotations
+
 from burn import ops
 from burn_ir.op import Op, Type, Value, operator
 from burn_ir.ops.decomposition import expect_square

@@ -1,5 +1,7 @@
 """Linear attention as a recurrence, and its causal convolution."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from burn import ops

@@ -1,5 +1,7 @@
 """Comparisons, logical operators and selection."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from burn import dtypes, ops

@@ -1,5 +1,7 @@
 """Classification losses."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 from burn import dtypes, ops

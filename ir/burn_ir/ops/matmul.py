@@ -1,5 +1,7 @@
 """Matrix products."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from burn import dtypes, ops

@@ -1,5 +1,7 @@
 """Normalization by statistics."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 

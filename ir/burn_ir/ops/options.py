@@ -1,5 +1,7 @@
 """Short forms of call arguments: no defaults, and one number for equal tuples."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

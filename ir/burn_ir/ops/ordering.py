@@ -1,5 +1,7 @@
 """Sorting, cumulative operators, triangles and reversal along an axis."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Literal
 
 import numpy as np

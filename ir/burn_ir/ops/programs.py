@@ -1,5 +1,7 @@
 """Operators of programs that ONNX lacks but ``burn.ops`` has as primitives."""
 
+from __future__ import annotations
+
 from math import prod
 from typing import Any
 

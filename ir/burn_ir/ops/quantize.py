@@ -1,5 +1,7 @@
 """Quantization, dequantization and quantized products."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

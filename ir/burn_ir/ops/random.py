@@ -1,5 +1,7 @@
 """Random numbers. Random nodes are layers with a random state."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Recurrent layers in PyTorch's form, which passes recover from ONNX's."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Literal
 
 from burn import ops

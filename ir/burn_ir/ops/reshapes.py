@@ -1,5 +1,7 @@
 """Reshapes that keep or join axes, for the source of their calls."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from itertools import takewhile
 from math import prod

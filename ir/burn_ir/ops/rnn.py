@@ -1,5 +1,7 @@
 """Recurrent layers."""
 
+from __future__ import annotations
+
 from dataclasses import fields
 from typing import Any, ClassVar, Literal
 

@@ -1,5 +1,7 @@
 """Pooling over regions of interest."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from burn import ops

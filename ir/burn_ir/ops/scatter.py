@@ -1,5 +1,7 @@
 """Scatter operators: copies with some elements replaced."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 from burn import ops

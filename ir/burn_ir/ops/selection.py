@@ -1,5 +1,7 @@
 """Selection: non-maximum suppression and unique elements."""
 
+from __future__ import annotations
+
 from math import prod
 from typing import Any, Literal
 

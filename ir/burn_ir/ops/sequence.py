@@ -1,5 +1,7 @@
 """Sequences, which are Python lists, and optional values, which may be None."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import reduce
 

@@ -1,5 +1,7 @@
 """Fourier transforms, windows and filter banks."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Literal
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Splitting of a tensor along an axis."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from burn import ops

@@ -1,5 +1,7 @@
 """Helpers for the declarations of several families."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any

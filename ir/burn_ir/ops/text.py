@@ -1,5 +1,7 @@
 """String operators: concatenation, splitting, matching, normalization, n-grams."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Optimizer steps of the domain ``ai.onnx.preview.training``."""
 
+from __future__ import annotations
+
 from typing import Any, ClassVar, Literal
 
 from burn import dtypes, ops

@@ -1,5 +1,7 @@
 """Image operators: decoding, cropping, im2col, deformable convolution."""
 
+from __future__ import annotations
+
 from math import prod
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Window geometry over spatial axes, from ONNX's attributes."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

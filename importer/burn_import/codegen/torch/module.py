@@ -15,6 +15,7 @@ from burn_import.codegen.module.formatting import format_source
 from burn_import.codegen.module.module import Assembly, Source, assemble, module_text
 from burn_import.codegen.naming.function_names import parameter_names
 from burn_import.codegen.printing.target import Target
+from burn_import.codegen.torch import forms  # noqa: F401 registers the forms
 from burn_import.codegen.torch.layers import MODULE_ATTRIBUTES, MORE_STATE, Translator
 from burn_import.codegen.torch.registry import TENSOR_METHODS
 from burn_import.codegen.torch.renderer import TorchRenderer

@@ -10,6 +10,7 @@ from typing import IO, Any
 
 import numpy as np
 
+import burn_import.frontends.checkpoints.torch_globals  # noqa: F401  its functions may be called
 from burn.dtypes import DType
 from burn.record import HEAD_SIZE, RecordError, describe_foreign, files, open_record
 from burn.record.errors import shown

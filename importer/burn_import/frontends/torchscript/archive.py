@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+import burn_import.frontends.checkpoints.torch_globals  # noqa: F401  its functions may be called
 from burn.record.errors import shown
 from burn_import.frontends.checkpoints.legacy import read_archive, typed_storage
 from burn_import.frontends.checkpoints.limits import Limits

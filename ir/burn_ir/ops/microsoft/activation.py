@@ -1,5 +1,7 @@
 """Activations of ``com.microsoft``, most of them with a preceding bias."""
 
+from __future__ import annotations
+
 from burn import ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand

@@ -1,5 +1,7 @@
 """Attention of ``com.microsoft``: with projections, with biases, and rotary."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 from burn import ops

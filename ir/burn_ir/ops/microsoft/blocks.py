@@ -1,5 +1,7 @@
 """onnxruntime's layers with block-quantized weights."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from burn import dtypes, ops

@@ -1,5 +1,7 @@
 """onnxruntime's mixtures of experts."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from burn import ops

@@ -1,5 +1,7 @@
 """Matrix products and convolutions of ``com.microsoft`` with fused neighbors."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """The operator of ``com.microsoft.nchwc`` that remains on plain images."""
 
+from __future__ import annotations
+
 from burn import ops
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator

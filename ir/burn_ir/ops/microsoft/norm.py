@@ -1,5 +1,7 @@
 """Normalization of ``com.microsoft``, with a preceding residual sum."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from burn import ops

@@ -1,5 +1,7 @@
 """onnxruntime's operators on quantized tensors: dequantize, compute, requantize."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from math import prod
 from typing import Any

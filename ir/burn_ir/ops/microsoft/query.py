@@ -1,5 +1,7 @@
 """Grouped-query attention of decoders."""
 
+from __future__ import annotations
+
 from typing import Any, Literal
 
 from burn import ops

@@ -1,5 +1,7 @@
 """onnxruntime's recurrent layer with quantized weights."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from burn import ops

@@ -3,6 +3,8 @@
 Where only the domain differs, the declaration is that of ONNX.
 """
 
+from __future__ import annotations
+
 from typing import Literal
 
 from burn import ops

@@ -1,5 +1,7 @@
 """Mappings between categories and numbers."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Selection, concatenation, imputation and binarisation of features."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Decision trees as arrays for traversal, from the attributes in files."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

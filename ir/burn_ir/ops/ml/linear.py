@@ -1,5 +1,7 @@
 """Linear models and feature scaling."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Maps, which are Python dicts."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 from burn import dtypes, ops

@@ -1,5 +1,7 @@
 """Rewriting of operators with weights in attributes to operators with operands."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

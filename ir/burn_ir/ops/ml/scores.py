@@ -1,5 +1,7 @@
 """Operators that compute labels and probabilities from scores."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Literal
 

@@ -1,5 +1,7 @@
 """Decision tree ensembles."""
 
+from __future__ import annotations
+
 from typing import Literal
 
 import numpy as np
