@@ -42,7 +42,7 @@ def promote_list(
 
 def _is_call_alone(body: Sequence[str], inside: str) -> bool:
     """Return whether ``__call__`` only calls the list with one operand."""
-    only = statement_of(body[0]) if len(body) == 1 else None
+    only = statement_of(body[0].strip()) if len(body) == 1 else None
     call = only.value if isinstance(only, ast.Return) else None
     if not isinstance(call, ast.Call) or called_name(call) != f"self.{inside}":
         return False
@@ -51,7 +51,7 @@ def _is_call_alone(body: Sequence[str], inside: str) -> bool:
 
 def _without_list(body: Sequence[str], inside: str) -> list[str]:
     """Return the lines of ``__call__``, which read the list as the model itself."""
-    source = "\n".join(body)
+    source = "\n".join(["def __call__():", *body])
     nodes = list(ast.walk(ast.parse(source)))
     called = [node.func for node in nodes if isinstance(node, ast.Call)]
     texts = [
@@ -59,7 +59,7 @@ def _without_list(body: Sequence[str], inside: str) -> list[str]:
         for node in nodes
         if isinstance(node, ast.Attribute) and ast.unparse(node) == f"self.{inside}"
     ]
-    return replace_nodes(source, texts).split("\n")
+    return replace_nodes(source, texts).split("\n")[1:]
 
 
 def _items(fields: Sequence[str], inside: str) -> str | None:

@@ -7,12 +7,12 @@ from burn_import.codegen.module.sequential_model import promote_list
 def promoted_body(*body: str) -> list[str]:
     """Return the body of a model with the only member ``stages``."""
     root = ClassText("Net", "", ["self.stages = nn.Sequential(Conv(), Conv())"])
-    root.body = list(body)
+    root.body = [f"{' ' * 8}{line}" for line in body]
     texts, weights = promote_list([root], [], "stages")
     assert texts[0].base == "nn.Sequential"
     assert texts[0].steps == "Conv(), Conv()"
     assert weights == []
-    return texts[0].body
+    return [line.removeprefix(" " * 8) for line in texts[0].body]
 
 
 def test_a_call_of_the_whole_list_is_that_of_the_base_class() -> None:
