@@ -1,5 +1,7 @@
 """Construction of ONNX nodes: names, constants, dimensions, and typed values."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

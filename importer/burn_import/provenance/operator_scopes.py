@@ -6,6 +6,8 @@ transposes, pads and activations around it, so a scope with a single layer is th
 layer, and not a module with a layer in it.
 """
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Owning modules of stored arrays, from their names and readers."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 

@@ -1,5 +1,7 @@
 """Emission of dimensions: local variables for dimensions of values."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterator
 from typing import Any
 

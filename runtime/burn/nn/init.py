@@ -123,7 +123,10 @@ def xavier_normal(shape: tuple[int, ...], gain: float = 1.0) -> Deferred:
 
 
 def trunc_normal(
-    shape: tuple[int, ...], std: float = 1.0, bound: float = 2.0, dtype: DType = float32
+    shape: tuple[int, ...],
+    std: float = 1.0,
+    bound: float = 2.0,
+    dtype: DType = float32,
 ) -> Deferred:
     """Return normal values with deviation ``std``, redrawn outside of [-bound, bound].
 

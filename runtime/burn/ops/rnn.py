@@ -27,7 +27,12 @@ from burn.ops.recurrence import (
     declare_gradients,
     run_directions,
 )
-from burn.ops.recurrent_gradients import gru_back, layer_gradients, lstm_back, rnn_back
+from burn.ops.recurrent_gradients import (
+    gru_back,
+    layer_gradients,
+    lstm_back,
+    rnn_back,
+)
 from burn.ops.support import Array
 from burn.primitive import primitive
 

@@ -1,5 +1,7 @@
 """Tables of the constructs that generated source may contain."""
 
+from __future__ import annotations
+
 import ast
 import builtins
 import inspect
@@ -52,7 +54,12 @@ RECORD_NAMES, WEIGHTS = "record_names", "WEIGHTS"
 SEGMENT = re.compile(r"[\w.-]*(\{\d+\})?[\w.-]*", re.ASCII)
 IMPORTS = frozenset(
     {("", "math"), ("", "burn"), ("pathlib", "Path"), ("typing", "NamedTuple")}
-    | {("base64", "b64decode"), ("burn", "Tensor"), ("burn", "nn"), ("burn", "ops")}
+    | {
+        ("base64", "b64decode"),
+        ("burn", "Tensor"),
+        ("burn", "nn"),
+        ("burn", "ops"),
+    }
 )
 CONSTANTS = (str, int, float, bool, type(None), type(...))
 #: Names that may be read without being defined in the module.

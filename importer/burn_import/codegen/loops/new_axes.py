@@ -1,5 +1,7 @@
 """Concatenation of values along a new axis, which ``ops.stack`` adds itself."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Construction of a loop from equal steps."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count

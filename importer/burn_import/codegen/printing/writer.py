@@ -1,5 +1,7 @@
 """Emission of a function's lines: inlining, naming and lifetimes of names."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -22,7 +24,12 @@ from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.extents import Extents
 from burn_import.tracing.identifiers import Namespace
-from burn_import.tracing.statements import conditions, count_uses, operands, symbols_in
+from burn_import.tracing.statements import (
+    conditions,
+    count_uses,
+    operands,
+    symbols_in,
+)
 from burn_import.tracing.trace import (
     CHANGING,
     FIRST,

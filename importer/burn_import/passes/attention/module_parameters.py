@@ -1,5 +1,7 @@
 """The parameters of ``nn.MultiheadAttention``, from those of its projections."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import NamedTuple
 

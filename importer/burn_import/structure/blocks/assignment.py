@@ -1,5 +1,7 @@
 """Assignment of the nodes of a flat graph to its blocks, as modules."""
 
+from __future__ import annotations
+
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -5,6 +5,8 @@ operators. With a module for each such pair, a layer calls
 ``self.softmax_quantizer(x)``, and its scale and zero point are in one place.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 
