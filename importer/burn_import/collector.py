@@ -1,7 +1,5 @@
 """Suspension of Python's garbage collector during an import."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager

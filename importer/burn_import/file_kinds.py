@@ -1,7 +1,5 @@
 """Kinds of model files, recognized by their first bytes."""
 
-from __future__ import annotations
-
 from enum import Enum, auto
 from pathlib import Path
 

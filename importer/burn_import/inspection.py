@@ -1,7 +1,5 @@
 """Facts about a model without running it: layers, weights, operators, costs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Internal errors of the importer, with their cause, location and a remedy."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from traceback import extract_tb
 from types import TracebackType

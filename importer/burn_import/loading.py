@@ -22,10 +22,7 @@ _numbers = itertools.count(1)
 
 
 def load(
-    path: str | Path,
-    options: Options | None = None,
-    *,
-    operators: Sequence[str] = (),
+    path: str | Path, options: Options | None = None, *, operators: Sequence[str] = ()
 ) -> Module:
     """Return the model in ``path`` with its weights, compiled and ready to call.
 

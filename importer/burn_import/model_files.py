@@ -1,7 +1,5 @@
 """The files that a model consists of, and their digest."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Imports from a script, with the interface of Burn's ``ModelGen`` in ``build.rs``."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Self

@@ -1,7 +1,5 @@
 """Options of an import."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace

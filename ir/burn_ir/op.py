@@ -155,11 +155,7 @@ class Op(ABC):
     deterministic: ClassVar[bool] = True
 
     def __init_subclass__(
-        cls,
-        *,
-        onnx: str,
-        versions: tuple[int, ...],
-        domain: str = "",
+        cls, *, onnx: str, versions: tuple[int, ...], domain: str = ""
     ) -> None:
         key = (domain, onnx)
         if key in _OPERATORS:

@@ -48,10 +48,7 @@ OPTIMIZERS: Hints = {
     "param_groups": "opt.groups  # opt.lr = 0.1 sets the learning rate of all",
     "add_param_group": "optim.SGD(module, lr=0.1, groups={'weight': {'lr': 0.01}})",
 }
-SCHEDULES: Hints = {
-    "get_last_lr": "schedule.lr",
-    "last_epoch": "schedule.count",
-}
+SCHEDULES: Hints = {"get_last_lr": "schedule.lr", "last_epoch": "schedule.count"}
 _PARTS = ("config", "data", "distributed", "generation", "loss", "optim", "train")
 #: Names of ``torch`` that ``burn`` does not have, and parts that are imported alone.
 PACKAGE: Hints = {

@@ -17,15 +17,14 @@ from onnx import TensorProto, helper
 
 from burn.record.errors import RecordError
 from burn.record.safetensors import parse
-from burn_import.build.table import options_in
+from burn_import.build.models import options_in
 from burn_import.codegen.gate.allowed import public
 from burn_import.internal import InternalError
 from burn_import.options import Options
 from burn_import.output import read_header
 from burn_import.pipeline import import_model, write_model
 from burn_import.standalone import standalone
-from burn_import.standalone.flat_names import flat_names
-from burn_import.standalone.imports import import_lines
+from burn_import.standalone.bundle import flat_names, import_lines
 from burn_import.standalone.library import External, Library
 from burn_ir import UnsupportedModel
 from tests.cli.commands import run

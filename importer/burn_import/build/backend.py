@@ -19,8 +19,6 @@ a source distribution; a wheel must contain the outputs, which the wrapped backe
 packs.
 """
 
-from __future__ import annotations
-
 import gzip
 import tarfile
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 Ninja, CMake and Meson read them, and import again when one of the files changes.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -17,8 +17,6 @@ tree, so that editors, type checkers and editable installs see them; they may be
 by git, since the hook makes them artifacts.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

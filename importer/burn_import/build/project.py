@@ -7,10 +7,8 @@
     output = "src/app/net.py"
     class-name = "Net"
 
-Other keys are those of :mod:`burn_import.build.table`: a dtype, shapes, a part.
+Other keys are those of :mod:`burn_import.build.models`: a dtype, shapes, a part.
 """
-
-from __future__ import annotations
 
 import os
 import tomllib

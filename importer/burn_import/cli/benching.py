@@ -1,7 +1,5 @@
 """The command ``bench``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from statistics import median

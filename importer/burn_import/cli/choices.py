@@ -1,7 +1,5 @@
 """The command line's import options, converted to ``Options``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -55,9 +53,7 @@ _CHOICES = (
         "--class-name", help="The name of the top class. [default: the module's]"
     ),
     click.option(
-        "--flat",
-        is_flag=True,
-        help="Write a single class instead of one per module.",
+        "--flat", is_flag=True, help="Write a single class instead of one per module."
     ),
     click.option(
         "--standalone",

@@ -1,7 +1,5 @@
 """The commands ``export`` and ``update``, which write ONNX files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +89,7 @@ def check_name(output: str) -> None:
 
 def _export(model: Any, output: str, arguments: dict[str, Any]) -> Any:
     """Export ``model`` for inputs of the types that its module declares."""
-    from burn_import.export.declared_inputs import export_declared
+    from burn_import.export.export import export_declared
 
     names = ("inputs", "fixed", "opset", "external_data", "specialize", "force")
     options = {key: arguments[key] for key in names}

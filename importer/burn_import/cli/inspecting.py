@@ -1,7 +1,5 @@
 """Commands that only read: ``check``, ``inspect``, ``ops``, ``weights``, ``doctor``."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any

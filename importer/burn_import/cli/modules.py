@@ -1,7 +1,5 @@
 """Loading of Python files that contain a module, for commands that take one."""
 
-from __future__ import annotations
-
 import importlib.util
 import inspect
 import sys

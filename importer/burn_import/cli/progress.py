@@ -1,7 +1,5 @@
 """A line on the terminal that shows that a command is still at work."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -15,12 +15,7 @@ import click
 from burn_import.cli.error_reports import Answer
 from burn_import.cli.progress import progress
 from burn_import.cli.report import Report, annotation, clean
-from burn_import.cli.tables import (
-    force_option,
-    format_option,
-    show_json,
-    show_table,
-)
+from burn_import.cli.tables import force_option, format_option, show_json, show_table
 from burn_import.cli.verifying import seed_option, size_option
 
 if TYPE_CHECKING:
@@ -165,7 +160,7 @@ def _onnx_file(model: Path) -> Iterator[Path]:
         yield model
         return
     from burn_import.cli.modules import load_module
-    from burn_import.export.declared_inputs import export_declared
+    from burn_import.export.export import export_declared
     from burn_import.loading import load
 
     module = load_module(model) if is_module else load(model)

@@ -1,7 +1,5 @@
 """Tables as aligned text or JSON."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -13,10 +11,7 @@ from burn_import.cli.report import SCHEMA, clean
 #: The output-format option of commands that print a table. ``github`` prints the same
 #: table; errors, and rows that fail a check, are annotations.
 format_option = click.option(
-    "--format",
-    "style",
-    type=click.Choice(["text", "json", "github"]),
-    default="text",
+    "--format", "style", type=click.Choice(["text", "json", "github"]), default="text"
 )
 force_option = click.option("--force", is_flag=True, help="Replace an existing file.")
 output_option = click.option("-o", "--output", type=click.Path(), required=True)

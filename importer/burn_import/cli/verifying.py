@@ -1,7 +1,5 @@
 """The command ``verify``."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The text of a class, as input of the template."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,9 +1,7 @@
 """The source of constructors as syntax trees: fields, parameters, lists of modules."""
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from burn_import.codegen.class_text import ClassText
@@ -58,6 +56,38 @@ def calls_in(tree: ast.AST, name: str) -> list[ast.Call]:
     """Return the calls of the class ``name`` in a syntax tree."""
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     return [node for node in nodes if called_name(node) == name]
+
+
+def called_classes(line: str) -> list[str]:
+    """Return the names without a module that a statement calls, as they are written."""
+    calls = [
+        node for node in ast.walk(statement_of(line)) if isinstance(node, ast.Call)
+    ]
+    names = [call.func for call in calls if isinstance(call.func, ast.Name)]
+    return [name.id for name in sorted(names, key=_position)]
+
+
+def replace_names(source: str, names: Mapping[str, str]) -> str:
+    """Return statements with other names of classes, in calls and annotations."""
+    nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)]
+    return replace_nodes(source, [(n, names[n.id]) for n in nodes if n.id in names])
+
+
+def replace_nodes(source: str, nodes: Iterable[tuple[ast.expr, str]]) -> str:
+    """Return ``source`` with other texts for expressions of its syntax tree.
+
+    The expressions do not overlap, and each is written on one line.
+    """
+    lines = source.encode().split(b"\n")
+    for node, text in sorted(nodes, key=lambda one: _position(one[0]), reverse=True):
+        line = lines[node.lineno - 1]
+        before, after = line[: node.col_offset], line[node.end_col_offset :]
+        lines[node.lineno - 1] = before + text.encode() + after
+    return b"\n".join(lines).decode()
+
+
+def _position(node: ast.expr) -> tuple[int, int]:
+    return node.lineno, node.col_offset
 
 
 def list_items(call: ast.Call) -> Sequence[ast.expr]:

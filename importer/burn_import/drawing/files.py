@@ -1,7 +1,5 @@
 """Drawings as SVG images and Graphviz source."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape

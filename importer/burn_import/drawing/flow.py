@@ -148,10 +148,7 @@ class _Builder:
             values[name] = inner.get(result, frozenset())
 
     def _module(
-        self,
-        call: SubmoduleCall,
-        around: Path,
-        values: dict[str, frozenset[int]],
+        self, call: SubmoduleCall, around: Path, values: dict[str, frozenset[int]]
     ) -> None:
         part, path = call.part, (*around, *call.path)
         kind = "Sequential" if part.sequence else part.class_name

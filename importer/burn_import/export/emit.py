@@ -1,7 +1,5 @@
 """Conversion of a recorded program to a graph of ONNX nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Errors and notes of the export."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

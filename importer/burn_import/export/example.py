@@ -1,7 +1,5 @@
 """The example run of an exported model: its arguments, names and results."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from collections.abc import Iterator, Mapping, Sequence

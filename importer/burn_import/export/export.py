@@ -1,8 +1,6 @@
 """``export_onnx``: conversion of a module to an ONNX file."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,8 +24,46 @@ from burn_import.export.program import Program, align
 from burn_import.export.recorder import boxes_by_name
 from burn_import.export.runs import Dynamic, Runs, filled_like
 from burn_import.output import OutputRefused
+from burn_import.tracing.identifiers import strip_reserved_suffix
+from burn_import.verification.inputs import declared_types, random_inputs, stored_inputs
 from burn_import.version import VERSION
 from burn_ir.dim import counting_unnamed
+
+
+def export_declared(
+    model: Any,
+    output: str | Path,
+    *,
+    inputs: Path | Mapping[str, Any] | None = None,
+    fixed: bool = False,
+    **options: Any,
+) -> Exported:
+    """Write a module as an ONNX file, with the extents it declares as dynamic ones.
+
+    ``inputs`` are example arrays by name or a ``.npz`` file, else random ones of the
+    declared types. The file calls the input ``input_`` of a module ``input``, as the
+    original does. ``fixed`` fixes all extents to those of the example. ``options`` are
+    further ones of ``export_onnx``.
+
+    Raises:
+        InputsError: the module declares no inputs, or the example lacks one.
+        ExportError, OutputRefused: as ``export_onnx`` does.
+    """
+    types = declared_types(model)
+    if isinstance(inputs, Path):
+        example = stored_inputs(inputs, list(types))
+    else:
+        example = random_inputs(types) if inputs is None else dict(inputs)
+    names = {
+        strip_reserved_suffix(name): {
+            a: str(n) for a, n in enumerate(shape) if str(n).isidentifier()
+        }
+        for name, (_, shape) in types.items()
+    }
+    options["dynamic"] = {} if fixed else names
+    options["input_names"] = [strip_reserved_suffix(name) for name in example]
+    return export_onnx(model, example, output, **options)
+
 
 #: The supported opsets, with the IR version of each.
 IR_VERSIONS = {17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11}

@@ -1,7 +1,5 @@
 """Files of exported models: initializers, external data, checks, verification."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

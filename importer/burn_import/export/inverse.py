@@ -5,8 +5,6 @@ node's operands, the node is a form of the primitive. The mapping of attributes 
 arguments is found by experiment: a changed attribute changes one argument.
 """
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import dataclass
 from functools import cache

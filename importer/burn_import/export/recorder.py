@@ -4,8 +4,6 @@ With symbolic dimensions, it also records which values follow from constants and
 alone, since they may change with a dimension.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The registry of handwritten forms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

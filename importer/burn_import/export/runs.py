@@ -1,7 +1,5 @@
 """Runs of an exported model on its example, and on other sizes of named dimensions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,8 +11,7 @@ from burn.plan.pytree import mapped
 from burn.tensor import Tensor, innermost, tensor
 from burn_import.export.errors import ExportError
 from burn_import.export.example import ExampleRun
-from burn_import.export.extents import Sizes
-from burn_import.export.program import Recording, record
+from burn_import.export.program import Recording, Sizes, record
 from burn_import.export.recorder import ExportRecorder, paths_of
 
 #: Composites that are written as one node, since their parts have no ONNX operators.

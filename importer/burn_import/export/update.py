@@ -5,8 +5,6 @@ transposed, or in another shape. Tensors with equal contents are distinguished b
 second import of the file, with a slightly different value in each of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Detection of arrays that PyTorch's exporters computed from parameters."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """Common stems of the names of a layer's weights."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ was not trained: ones and zeros. As one array they would be trained as one, and 
 weight would be its variance too.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Names of transposed matrices, from the author's names of the biases beside them."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 from burn_import.provenance.exporter_folding import is_computed, is_folded

@@ -1,7 +1,5 @@
 """Module paths from the segments of names: ``encoder.layers.0``."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

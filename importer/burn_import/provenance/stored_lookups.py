@@ -1,7 +1,5 @@
 """Embeddings whose indices are stored: positions, and the type of every token."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn.dtypes import is_float

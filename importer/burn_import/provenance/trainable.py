@@ -1,7 +1,5 @@
 """Classification of stored arrays as parameters or buffers, by name and content."""
 
-from __future__ import annotations
-
 import re
 from math import prod
 

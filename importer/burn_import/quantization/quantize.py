@@ -1,7 +1,5 @@
 """``quantize``: a model file in int8 or bfloat16, and the accuracy that it costs."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +14,7 @@ from burn import dtypes
 from burn.plan.calibration import Accuracy, ErrorSums
 from burn.record import atomic_write
 from burn_import.codegen.module.module import wrap_sentences
-from burn_import.export.declared_inputs import export_declared
+from burn_import.export.export import export_declared
 from burn_import.export.files import check, check_new
 from burn_import.loading import load
 from burn_import.model_files import source_sha256

@@ -1,7 +1,5 @@
 """Samples to calibrate and to compare with: arrays of files, or random ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """Contents of constant arrays: comparison, digests, and derived constants."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from hashlib import sha256
 from math import prod

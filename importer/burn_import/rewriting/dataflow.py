@@ -1,7 +1,5 @@
 """Dataflow queries of passes: producers and readers of values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -225,12 +223,7 @@ def greatest(t: Type) -> float:
 
 
 #: Bounds of results that hold for any operands.
-BOUNDED = {
-    "MatMul": PRODUCT,
-    "Softmax": 1.0,
-    "Sigmoid": 1.0,
-    "Tanh": 1.0,
-}
+BOUNDED = {"MatMul": PRODUCT, "Softmax": 1.0, "Sigmoid": 1.0, "Tanh": 1.0}
 
 #: Operators whose result has only elements of the first operand, up to sign.
 MOVES = frozenset(

@@ -5,8 +5,6 @@ inside as outside. ``rename`` preserves this, since only the names distinguish t
 captured operands of a node from the others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import chain

@@ -52,7 +52,7 @@ def skeleton_of(checkpoint: Checkpoint, options: Options) -> Source:
 
 def _notes(checkpoint: Checkpoint) -> list[str]:
     """Return notes for the report: other ways to import, skipped entries."""
-    from burn_import.frontends.recipes.numbered_layers import steps_of
+    from burn_import.frontends.recipes.weights import steps_of
 
     notes = list(checkpoint.notes)
     if steps_of(checkpoint):

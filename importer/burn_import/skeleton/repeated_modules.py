@@ -1,7 +1,5 @@
 """Repeated modules of a skeleton: lists of equal modules, and classes of blocks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,18 +1,17 @@
 """Standalone modules: generated source with the used parts of the runtime."""
 
-from __future__ import annotations
-
 import ast
+import builtins
+import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from textwrap import dedent
 
 from burn.version import VERSION
 from burn_import.codegen.module import formatting
+from burn_import.internal import InternalError
 from burn_import.standalone.dependencies import Dependencies
-from burn_import.standalone.flat_names import flat_names
-from burn_import.standalone.imports import import_lines
 from burn_import.standalone.library import (
     Definition,
     External,
@@ -25,6 +24,75 @@ from burn_import.standalone.order import in_order
 from burn_import.standalone.pieces import summary
 from burn_import.standalone.references import Names, names_in
 from burn_ir import UnsupportedModel
+
+_TAKEN = frozenset(dir(builtins)) | frozenset(keyword.kwlist)
+
+
+def flat_names(
+    definitions: Iterable[Definition],
+    reserved: Iterable[str],
+    readers: Mapping[Definition, set[str]],
+) -> dict[tuple[Definition, str], str]:
+    """Return a name for each name of each definition, made unique by underscores.
+
+    ``reserved`` are names with other meanings in the file. ``readers`` has the local
+    names of all readers of a definition, which must not shadow it.
+    """
+    used = set(reserved) | _TAKEN
+    result: dict[tuple[Definition, str], str] = {}
+    for definition in definitions:
+        hidden = readers.get(definition, set())
+        for name in definition.names:
+            new = name
+            while new in used or new in hidden:
+                new += "_"
+            used.add(new)
+            result[definition, name] = new
+    return result
+
+
+#: Modules outside the standard library.
+_PACKAGES = ("ml_dtypes", "numpy")
+
+
+def import_lines(externals: Iterable[External]) -> str:
+    """Return the import statements of ``externals``, sorted as ruff sorts them.
+
+    Raises:
+        InternalError: two of them bind one name.
+    """
+    externals = list(externals)
+    bound = {external.name: external.statement for external in externals}
+    for external in externals:
+        if bound[external.name] != external.statement:
+            pair = f"{external.statement!r} and {bound[external.name]!r}"
+            raise InternalError(f"expected one meaning of {external.name}, got {pair}")
+    statements = {external.statement for external in externals}
+    statements.add("from types import SimpleNamespace")
+    groups: list[list[str]] = [[], []]
+    members: dict[str, set[str]] = {}
+    for statement in sorted(statements):
+        module = statement.split()[1]
+        if statement.startswith("from "):
+            members.setdefault(module, set()).add(statement.partition(" import ")[2])
+        else:
+            groups[_is_package(module)].append(statement)
+    for module, names in sorted(members.items()):
+        shown = ", ".join(sorted(names, key=_kind))
+        groups[_is_package(module)].append(f"from {module} import {shown}")
+    return "\n\n".join("\n".join(group) for group in groups if group)
+
+
+def _is_package(module: str) -> bool:
+    return module.partition(".")[0] in _PACKAGES
+
+
+def _kind(name: str) -> tuple[int, str]:
+    """Return a sort key: constants first, then classes, then other names."""
+    if name.isupper() and len(name) > 1:
+        return 0, name
+    return (1 if name[0].isupper() else 2), name
+
 
 #: The runtime modules that generated source names.
 _NAMESPACES = ("burn", "nn", "ops")

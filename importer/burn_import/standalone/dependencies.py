@@ -1,7 +1,5 @@
 """The runtime definitions and class members that a model needs."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The order of definitions in a standalone module."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """References to global names in the runtime's source."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

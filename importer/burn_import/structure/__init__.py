@@ -9,11 +9,4 @@ from burn_import.structure.module_tree import (
 )
 from burn_import.structure.recover import recover
 
-__all__ = [
-    "Instruction",
-    "ModuleNode",
-    "SubmoduleCall",
-    "Tree",
-    "flatten",
-    "recover",
-]
+__all__ = ["Instruction", "ModuleNode", "SubmoduleCall", "Tree", "flatten", "recover"]

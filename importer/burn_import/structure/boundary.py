@@ -1,7 +1,5 @@
 """Inputs and outputs of a module."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from burn_import.tracing.extents import bindable

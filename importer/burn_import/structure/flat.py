@@ -1,7 +1,5 @@
 """A graph as a single module, without recovered submodules."""
 
-from __future__ import annotations
-
 from burn_import.provenance.path_segments import Path
 from burn_import.structure.module_paths import assign_paths
 from burn_import.structure.module_tree import ModuleNode, Tree

@@ -6,8 +6,6 @@ author's: a record would store a different value under the author's key. The fol
 nodes are put back, so that the record holds the original tensor.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 

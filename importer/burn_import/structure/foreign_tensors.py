@@ -1,7 +1,5 @@
 """Passing of tensors from the modules that own them to the modules that read them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,10 +7,7 @@ from burn_import.provenance.path_segments import Path, clean, common
 from burn_import.provenance.weight_owners import called_again
 from burn_import.rewriting.arrays import memory_of
 from burn_import.rewriting.graphs import value_names, with_nodes
-from burn_import.structure.folded_expressions import (
-    infer_derived,
-    layer_constants,
-)
+from burn_import.structure.folded_expressions import infer_derived, layer_constants
 from burn_import.structure.listed_tensors import home_of
 from burn_ir.graph import Graph, Node
 from burn_ir.names import free_name

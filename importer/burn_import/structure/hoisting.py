@@ -5,8 +5,6 @@ computed only in the scope of the first one. Left there, the first layer would p
 to the others, and no two layers would have equal code.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Owners and readers of tensors that the file lists with the author's keys."""
 
-from __future__ import annotations
-
 from burn_import.provenance.path_segments import Path, clean
 from burn_import.provenance.weight_owners import original
 from burn_import.rewriting.arrays import same_view

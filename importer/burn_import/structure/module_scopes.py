@@ -1,7 +1,5 @@
 """Which scopes of a graph become modules with a class."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 
 from burn.dtypes import is_float, is_integer

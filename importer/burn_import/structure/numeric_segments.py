@@ -1,7 +1,5 @@
 """Renaming of numeric path segments that are not list indices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from burn_import.provenance.path_segments import Path

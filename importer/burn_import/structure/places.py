@@ -1,7 +1,5 @@
 """Paths of layers and scopes of nodes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from burn_import.provenance.path_segments import Path

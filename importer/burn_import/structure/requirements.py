@@ -1,7 +1,5 @@
 """Notes on extras that a generated module needs, and on omissions."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from itertools import chain
 

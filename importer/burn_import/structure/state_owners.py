@@ -5,8 +5,6 @@ the producer of the next state. Other modules get the state as an input and retu
 next value. The attribute is at the path of the key, which may be further inside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Module paths of layers in files without scopes, from the names of their weights."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

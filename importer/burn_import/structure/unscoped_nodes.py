@@ -4,8 +4,6 @@ The scopes of layers are known from the names of their weights. A residual sum, 
 concatenation and a pooling belong where the fewest values cross the border of a module.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 

@@ -4,8 +4,6 @@ The author's ``state_dict`` has them: without them it would not load here, and o
 would not load there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from burn_import.provenance.path_segments import Path, clean

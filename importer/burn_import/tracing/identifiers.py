@@ -1,7 +1,5 @@
 """Conversion of model strings to identifiers, literals and comments."""
 
-from __future__ import annotations
-
 import builtins
 import keyword
 import math

@@ -1,7 +1,5 @@
 """Scalar operands, and the places where a number may replace a tensor."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

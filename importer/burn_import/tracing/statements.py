@@ -1,7 +1,5 @@
 """Traversal of traced statements: operands, uses, dead code."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any

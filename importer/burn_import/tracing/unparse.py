@@ -1,7 +1,5 @@
 """Readable source of a syntax tree."""
 
-from __future__ import annotations
-
 import ast
 
 

@@ -1,7 +1,5 @@
 """Errors about options: invalid, contradictory, or not applicable to the model."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Rejection of options that have no effect on a kind of file."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from burn_import.file_kinds import FileKind

@@ -1,17 +1,14 @@
 """Conversion of a model to another floating dtype."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
-from burn_import.transform.angles import angles
-from burn_import.transform.rounding import rounded
 from burn_ir.containers import MapType, OptionalType, SequenceType, kind_of
 from burn_ir.dim import counting_unnamed
 from burn_ir.error_context import error_context
@@ -21,7 +18,82 @@ from burn_ir.op import Op
 from burn_ir.ops.cast import Cast
 from burn_ir.ops.sequence import SequenceEmpty
 from burn_ir.ops.support import ELEMENT_NUMBERS, ELEMENT_TYPES
-from burn_ir.types import Type
+from burn_ir.types import Array, Type
+
+#: Operators that end the computation of an angle.
+SINES = frozenset({"Cos", "Sin"})
+#: Operators between positions and angles.
+STEPS = frozenset(
+    {"Add", "Concat", "Div", "Einsum", "Expand", "Flatten", "Gather", "Identity"}
+    | {"MatMul", "Mul", "Neg", "Pow", "Reciprocal", "Reshape", "Slice", "Squeeze"}
+    | {"Sub", "Tile", "Transpose", "Unsqueeze", "Where"}
+)
+
+
+def angles(graph: Graph) -> set[int]:
+    """Return the ids of the nodes from integers to the sines and cosines of angles.
+
+    These nodes depend on integers and constants alone, and no other node reads their
+    intermediate values. The casts from integers at their beginning are included.
+    """
+    producers, users = graph.producers, graph.users
+    angle_nodes: set[int] = set()
+    for node in graph.nodes:
+        if node.op.onnx in SINES and not node.op.domain and id(node) not in angle_nodes:
+            angle_nodes |= _angle_ancestors(node, graph, producers) or set()
+    for node in reversed(graph.nodes):
+        if id(node) in angle_nodes and node.op.onnx not in SINES:
+            readers = users.get(node.output, [])
+            if node.output in graph.outputs or any(
+                id(r) not in angle_nodes for r in readers
+            ):
+                angle_nodes.discard(id(node))
+    return angle_nodes
+
+
+def _angle_ancestors(
+    sine: Node, graph: Graph, producers: Mapping[str, Node]
+) -> set[int] | None:
+    """Return the ancestors of ``sine`` up to integers; None if one is a float input."""
+    ancestors: set[int] = set()
+    pending = [sine]
+    while pending:
+        node = pending.pop()
+        if id(node) in ancestors:
+            continue
+        ancestors.add(id(node))
+        for name in node.inputs:
+            value_type = graph.type(name)
+            if name is None or value_type is None or value_type.dtype.kind in "biu":
+                continue
+            source = producers.get(name)
+            if source is None and name in graph.constants and name not in graph.inputs:
+                continue
+            if source is None or not _is_angle_step(source):
+                return None
+            pending.append(source)
+    return ancestors
+
+
+def _is_angle_step(node: Node) -> bool:
+    return not node.op.domain and (node.op.onnx in STEPS or node.op.onnx == "Cast")
+
+
+def rounded(array: Array, target: DType) -> Array:
+    """Return ``array`` in ``target``; finite numbers stay finite, strides 0 stay."""
+    if array.dtype == target:
+        return array
+    # An axis of stride 0 is converted once and broadcast again.
+    once = tuple(slice(0, 1) if step == 0 else slice(None) for step in array.strides)
+    few = array[once]
+    wide = few.astype(np.float64 if few.dtype.itemsize > 4 else np.float32)
+    most = float(ml_dtypes.finfo(target).max)  # type: ignore[no-untyped-call]
+    if most < float(ml_dtypes.finfo(wide.dtype).max):  # type: ignore[no-untyped-call]
+        wide = np.where(np.isfinite(wide), np.clip(wide, -most, most), wide)
+    result = np.broadcast_to(wide.astype(target), array.shape)
+    result.flags.writeable = False
+    return result
+
 
 #: The dtypes that are converted. Floating dtypes of 8 bits or fewer are storage.
 KINDS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)

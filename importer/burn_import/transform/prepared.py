@@ -1,7 +1,5 @@
 """From a raw model to the typed graph with the caller's options applied."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """User-given extents of inputs, fixed numbers or names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

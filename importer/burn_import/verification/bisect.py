@@ -5,8 +5,6 @@ only at the node that causes it. If all nodes agree, the simplification or the e
 is wrong, and prefixes of the pass list are tried.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Errors about inputs of a model, or about the sizes of their dimensions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from burn.dtypes import DType
@@ -41,9 +39,7 @@ def check_sizes(
         )
 
 
-def named_extents(
-    types: Mapping[str, tuple[DType, Sequence[Dim | str]]],
-) -> set[str]:
+def named_extents(types: Mapping[str, tuple[DType, Sequence[Dim | str]]]) -> set[str]:
     """Return the names of dimensions, also of those that occur only in multiples."""
     texts = {
         str(n) for _, shape in types.values() for n in shape if not isinstance(n, int)

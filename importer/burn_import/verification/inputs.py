@@ -1,7 +1,5 @@
 """Inputs for verification: from a file, or random ones of the declared types."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -125,8 +123,7 @@ def _loaded(path: Path) -> dict[str, Any]:
 
 
 def check_arrays(
-    arrays: Mapping[str, Any],
-    types: Mapping[str, tuple[DType, Sequence[Dim | str]]],
+    arrays: Mapping[str, Any], types: Mapping[str, tuple[DType, Sequence[Dim | str]]]
 ) -> None:
     """Check that arrays have the dtypes and dimensions of a model's inputs.
 

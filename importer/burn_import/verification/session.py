@@ -1,7 +1,5 @@
 """Execution of ONNX models by another engine, for comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -218,11 +218,7 @@ class ConvTranspose(Convolving, Op, onnx="ConvTranspose", versions=(1, 11, 22)):
         return tuple(
             (n - 1) * step + covered + more
             for n, step, covered, more in zip(
-                count,
-                wins.strides,
-                wins.covered,
-                self._extra(len(count)),
-                strict=True,
+                count, wins.strides, wins.covered, self._extra(len(count)), strict=True
             )
         )
 

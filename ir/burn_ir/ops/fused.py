@@ -265,8 +265,7 @@ class MultiheadAttention(Op, onnx="MultiheadAttention", versions=(1,), domain="b
     def _options(self, stored: Mapping[str, Type]) -> dict[str, Any]:
         """Return the constructor arguments that differ from PyTorch's defaults."""
         options = non_default(
-            dropout=(shortest(self.dropout), 0.0),
-            bias=("in_proj_bias" in stored, True),
+            dropout=(shortest(self.dropout), 0.0), bias=("in_proj_bias" in stored, True)
         )
         if "k_proj_weight" in stored:
             options["kdim"] = stored["k_proj_weight"].dims[1]

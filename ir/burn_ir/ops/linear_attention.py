@@ -87,11 +87,7 @@ class CausalConvWithState(Op, onnx="CausalConvWithState", versions=(27,)):
     results: int = 1
 
     def infer(
-        self,
-        x: Type,
-        weight: Type,
-        bias: Type | None = None,
-        state: Type | None = None,
+        self, x: Type, weight: Type, bias: Type | None = None, state: Type | None = None
     ) -> tuple[Type, Type]:
         same_dtype(expect_float(x), weight)
         if x.shape is None or weight.shape is None:

@@ -220,12 +220,7 @@ def _layer(name: str, features: tuple[Dim, ...], epsilon: float, biased: bool) -
 
 
 #: The dtype of the first stage of a norm, by its code.
-STASH = {
-    1: dtypes.float32,
-    10: dtypes.float16,
-    11: dtypes.float64,
-    16: dtypes.bfloat16,
-}
+STASH = {1: dtypes.float32, 10: dtypes.float16, 11: dtypes.float64, 16: dtypes.bfloat16}
 
 
 def check_stash(code: int) -> None:

@@ -122,11 +122,7 @@ class MaxUnpool(Op, onnx="MaxUnpool", versions=(9, 11, 22)):
         space = [
             (n - 1) * step - before - after + kernel
             for n, step, (before, after), kernel in zip(
-                x.dims[2:],
-                windows.strides,
-                windows.pads,
-                windows.kernel,
-                strict=True,
+                x.dims[2:], windows.strides, windows.pads, windows.kernel, strict=True
             )
         ]
         return x.with_shape((*x.dims[:2], *space))

@@ -26,11 +26,7 @@ from burn.data.memory import Memory as Memory, Zipped as Zipped
 from burn.data.reading import ItemError as ItemError
 from burn.data.sampler import Sampler as Sampler
 from burn.data.sqlite import Sqlite as Sqlite, write_sqlite as write_sqlite
-from burn.data.tables import (
-    Csv as Csv,
-    HuggingFace as HuggingFace,
-    Parquet as Parquet,
-)
+from burn.data.tables import Csv as Csv, HuggingFace as HuggingFace, Parquet as Parquet
 from burn.data.views import (
     Composed as Composed,
     Mapper as Mapper,

@@ -71,11 +71,7 @@ class Bilinear(Module):
     """
 
     def __init__(
-        self,
-        in1_features: int,
-        in2_features: int,
-        out_features: int,
-        bias: bool = True,
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True
     ) -> None:
         super().__init__()
         self.in1_features, self.in2_features = in1_features, in2_features

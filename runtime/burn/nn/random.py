@@ -160,11 +160,7 @@ class Multinomial(_Random):
     """Classes drawn from the softmax of each row of logits: [N, C] -> [N, samples]."""
 
     def __init__(
-        self,
-        samples: int = 1,
-        *,
-        dtype: DType = dtypes.int32,
-        seed: int | None = None,
+        self, samples: int = 1, *, dtype: DType = dtypes.int32, seed: int | None = None
     ) -> None:
         super().__init__(seed)
         self.samples, self.dtype = samples, dtype

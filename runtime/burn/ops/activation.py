@@ -137,12 +137,7 @@ def selu(x: Array, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA) -> A
 
 @selu.vjp
 def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    *,
-    alpha: float = SELU_ALPHA,
-    gamma: float = SELU_GAMMA,
+    grad: Any, out: Any, x: Any, *, alpha: float = SELU_ALPHA, gamma: float = SELU_GAMMA
 ) -> Any:
     return where(x > 0, grad * gamma, grad * (out + alpha * gamma))
 

@@ -14,14 +14,7 @@ import numpy as np
 from burn.ops import bounds, numpy_times
 from burn.ops.depthwise import correlate_depthwise, depthwise, scatter_depthwise
 from burn.ops.reduction import sum as sum_
-from burn.ops.support import (
-    Array,
-    accumulate,
-    namespace,
-    pair,
-    product,
-    product_into,
-)
+from burn.ops.support import Array, accumulate, namespace, pair, product, product_into
 from burn.ops.window import (
     Extents,
     Padding,

@@ -167,12 +167,7 @@ def _(
 
 
 def _running(
-    accumulator: Any,
-    x: Array,
-    axis: Any,
-    exclusive: bool,
-    reverse: bool,
-    identity: int,
+    accumulator: Any, x: Array, axis: Any, exclusive: bool, reverse: bool, identity: int
 ) -> Array:
     (along,) = integers(axis)
     work = accumulate(x)

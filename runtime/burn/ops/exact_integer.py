@@ -25,10 +25,7 @@ _BYTES = 255.0**2
 
 @primitive(removable=True, no_gradient="integers have no gradient")
 def integer_matmul(
-    x: Array,
-    y: Array,
-    x_zero_point: Shift = None,
-    y_zero_point: Shift = None,
+    x: Array, y: Array, x_zero_point: Shift = None, y_zero_point: Shift = None
 ) -> Array:
     """``(x - x_zero_point) @ (y - y_zero_point)`` of integers, in int32.
 

@@ -122,10 +122,7 @@ def _(grad: Any, out: Any, a: Any, b: Any) -> Any:
     def of_b() -> Any:
         return solve(a.mT, grad)
 
-    return (
-        lambda: like(-matmul(of_b(), out.mT), a),
-        lambda: like(of_b(), b),
-    )
+    return (lambda: like(-matmul(of_b(), out.mT), a), lambda: like(of_b(), b))
 
 
 @primitive

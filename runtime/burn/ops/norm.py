@@ -260,12 +260,7 @@ def instance_norm(
 
 @composite
 def lrn(
-    x: Array,
-    *,
-    size: int,
-    alpha: float = 1e-4,
-    beta: float = 0.75,
-    bias: float = 1.0,
+    x: Array, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0
 ) -> Tensor:
     """Return ``x`` [N, C, ...] over a power of the mean square of ``size`` channels.
 

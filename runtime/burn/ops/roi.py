@@ -158,11 +158,7 @@ def _regions(out: Any, shape: tuple[int, ...]) -> Tensor:
 
 @composite
 def max_roi_pool(
-    x: Array,
-    rois: Array,
-    *,
-    output_size: tuple[int, ...],
-    spatial_scale: float = 1.0,
+    x: Array, rois: Array, *, output_size: tuple[int, ...], spatial_scale: float = 1.0
 ) -> Tensor:
     """Return the maximum in each bin of each region of ``x`` [N, C, H, W].
 

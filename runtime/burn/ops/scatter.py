@@ -92,13 +92,7 @@ def scatter_nd(
 
 @scatter_nd.vjp
 def _(
-    grad: Any,
-    out: Any,
-    x: Any,
-    indices: Any,
-    updates: Any,
-    *,
-    reduction: str = "none",
+    grad: Any, out: Any, x: Any, indices: Any, updates: Any, *, reduction: str = "none"
 ) -> Any:
     def read(values: Any) -> Any:
         return gather_nd(values, indices)

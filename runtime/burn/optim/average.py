@@ -6,13 +6,7 @@ from typing import Any
 from burn import ops
 from burn.box import Box
 from burn.nn.module import Module
-from burn.optim.state import (
-    Stateful,
-    Values,
-    device_of,
-    fitted,
-    scalar_box,
-)
+from burn.optim.state import Stateful, Values, device_of, fitted, scalar_box
 from burn.tensor import Tensor, innermost
 
 

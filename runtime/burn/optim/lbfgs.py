@@ -92,12 +92,7 @@ class LBFGS:
         return first
 
     def _advance(
-        self,
-        closure: Loss,
-        start: Point,
-        direction: Tensor,
-        length: float,
-        limit: int,
+        self, closure: Loss, start: Point, direction: Tensor, length: float, limit: int
     ) -> tuple[Point, int]:
         """Move the parameters; return the point, and the number of evaluations.
 

@@ -8,13 +8,7 @@ from burn.backend.autodiff import Gradients
 from burn.box import Box
 from burn.dtypes import float32
 from burn.nn.module import Module
-from burn.optim.state import (
-    Stateful,
-    Values,
-    device_of,
-    filled,
-    fitted,
-)
+from burn.optim.state import Stateful, Values, device_of, filled, fitted
 from burn.tensor import Tensor, innermost
 
 

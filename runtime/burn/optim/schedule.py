@@ -7,13 +7,7 @@ from typing import Any
 from burn import ops
 from burn.attribute_hints import SCHEDULES, add_hints
 from burn.optim.groups import Group
-from burn.optim.state import (
-    Stateful,
-    Values,
-    device_of,
-    fitted,
-    scalar_box,
-)
+from burn.optim.state import Stateful, Values, device_of, fitted, scalar_box
 from burn.tensor import Tensor, innermost
 
 #: The learning rate at a step (from 0) by the initial one; all float64 scalars.

@@ -94,10 +94,7 @@ def _box_reader(step: Read) -> Callable[[Values], None]:
 
 
 def _primitive_call(
-    step: Step,
-    drops: tuple[int, ...],
-    device: ArrayBackend,
-    kernel: Callable[..., Any],
+    step: Step, drops: tuple[int, ...], device: ArrayBackend, kernel: Callable[..., Any]
 ) -> Callable[[Values], None]:
     static = step.static
     template = [None if type(a) is Slot else constant(a, device) for a in step.args]

@@ -21,12 +21,7 @@ from burn.record.reader import Record, open_record, read_record, record_of_bytes
 from burn.record.sharding import parse_size
 from burn.record.shards import ShardedRecord, file_sha256, open_stored, record_files
 from burn.record.tensor_chunks import Source, TensorSource
-from burn.record.writer import (
-    record_bytes,
-    record_sha256,
-    shard_names,
-    write_record,
-)
+from burn.record.writer import record_bytes, record_sha256, shard_names, write_record
 
 __all__ = [
     "FORMATS",

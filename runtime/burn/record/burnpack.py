@@ -147,9 +147,7 @@ def encode(
 
 
 def _encoded(
-    described: bytes,
-    pieces: Mapping[str, Piece],
-    places: Mapping[str, tuple[int, int]],
+    described: bytes, pieces: Mapping[str, Piece], places: Mapping[str, tuple[int, int]]
 ) -> Iterator[BytesLike]:
     head = MAGIC + VERSION.to_bytes(2, "little") + len(described).to_bytes(4, "little")
     yield head + described

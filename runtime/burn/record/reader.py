@@ -96,10 +96,7 @@ def open_record(path: str | os.PathLike[str], mmap: bool = True) -> Record:
 
 
 def read_record(
-    path: str | os.PathLike[str],
-    mmap: bool = True,
-    *,
-    most_inflated: int | None = None,
+    path: str | os.PathLike[str], mmap: bool = True, *, most_inflated: int | None = None
 ) -> Record:
     """Return the record in a file of any of the ``FORMATS``, detected by its contents.
 

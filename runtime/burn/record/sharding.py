@@ -79,10 +79,7 @@ def plan_shards(name: str, pieces: Mapping[str, Piece], shard_size: int) -> Shar
 
 
 def write_shards(
-    path: Path,
-    shards: Shards,
-    metadata: Mapping[str, str],
-    precision: Precision | None,
+    path: Path, shards: Shards, metadata: Mapping[str, str], precision: Precision | None
 ) -> None:
     """Write the files of the record at ``path`` and its index, in place of older ones.
 

@@ -6,15 +6,7 @@ from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from burn.record.dtypes import (
-    DTYPES,
-    TAGS,
-    Array,
-    Bytes,
-    DType,
-    pack_f4,
-    recorded,
-)
+from burn.record.dtypes import DTYPES, TAGS, Array, Bytes, DType, pack_f4, recorded
 from burn.record.errors import RecordError, shown
 from burn.record.header import check_name, data_length
 from burn.record.memory_advice import forget, read_ahead

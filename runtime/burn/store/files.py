@@ -47,11 +47,7 @@ class FileOrigin(NamedTuple):
     ) -> None:
         arrays = ((name, tensor.array()) for name, tensor in tensors.items())
         write_record(
-            self.path,
-            arrays,
-            metadata,
-            precision=precision,
-            shard_size=self.shard_size,
+            self.path, arrays, metadata, precision=precision, shard_size=self.shard_size
         )
 
 

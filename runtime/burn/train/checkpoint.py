@@ -16,10 +16,7 @@ OPTIONAL = {"random", "accumulated"}
 
 
 def save_checkpoint(
-    step: Any,
-    path: str | Path,
-    *,
-    metadata: Mapping[str, str] | None = None,
+    step: Any, path: str | Path, *, metadata: Mapping[str, str] | None = None
 ) -> None:
     """Write the state of a :class:`~burn.train.Step` atomically.
 

@@ -11,7 +11,7 @@ import pytest
 import burn
 from burn.record import write_record
 from burn_import import Hints, Options, load
-from burn_import.build.table import options_in
+from burn_import.build.models import options_in
 from burn_import.options import ACTIVATIONS
 from burn_import.pipeline import import_model
 from burn_import.transform import WrongOptions

@@ -8,8 +8,7 @@ import pytest
 
 import burn
 from burn_import import load
-from burn_import.frontends.torch_export.symbol_names import named_symbols
-from burn_import.frontends.torch_export.symbolic_extents import Symbols
+from burn_import.frontends.torch_export.symbolic_extents import Symbols, named_symbols
 from burn_import.options import Options
 from burn_import.pipeline import import_model
 from burn_ir import InvalidModel

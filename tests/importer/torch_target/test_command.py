@@ -8,7 +8,7 @@ from onnx import helper
 
 from burn.record import open_record, write_record
 from burn_import import ModelGen
-from burn_import.build.table import options_in
+from burn_import.build.models import options_in
 from burn_import.options import Options
 from tests.cli.commands import run
 from tests.importer.torch_target.models import one_node, saved, value

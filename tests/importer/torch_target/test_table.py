@@ -7,7 +7,7 @@ import pytest
 
 from burn.primitive import primitives
 from burn_import.codegen.torch import forms, layers
-from burn_import.codegen.torch.helpers import helpers, with_calls
+from burn_import.codegen.torch.module import helpers, with_calls
 from burn_import.codegen.torch.registry import FORMS, form
 from burn_import.codegen.torch.rules import public
 

@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from burn_import import ModelGen, Options
-from burn_import.build.table import options_in
+from burn_import.build.models import options_in
 from burn_import.pipeline import import_model
 from tests.cli.commands import run
 from tests.importer.onnx_files import stored

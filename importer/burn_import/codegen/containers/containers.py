@@ -1,7 +1,5 @@
 """Attributes of a class: modules, lists of modules and holder classes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import (
     Callable,

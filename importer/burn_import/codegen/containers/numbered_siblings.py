@@ -3,8 +3,6 @@
 Record keys stay the same: the class sets ``record_names = {"layers": "layer{1}"}``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Constructor calls with arithmetic progressions of numbers, as one comprehension."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -4,8 +4,6 @@ PyTorch lists a tied weight under each of its names. The modules here do the sam
 share one array; the record stores it once.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -5,8 +5,6 @@ defence against injected strings and unexpected expressions: the final bytes may
 only the constructs in the tables. It is independent of the model.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Loop variables in generated source that are bound to list members."""
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterable, Iterator

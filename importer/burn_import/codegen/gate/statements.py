@@ -1,7 +1,5 @@
 """Forms of statements and expressions that the source check compares."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Sequence
 

@@ -4,8 +4,6 @@ Exporters list some nodes of all rounds before or after the others, such as the 
 of an input. In the order of demand, each round has its own.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, compress, count

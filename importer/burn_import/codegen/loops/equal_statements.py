@@ -1,7 +1,5 @@
 """Comparison of statements up to the values that they read and define."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

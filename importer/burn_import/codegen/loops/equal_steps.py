@@ -5,8 +5,6 @@ number. Steps are compared by their exact data flow: each operand must come from
 same position in the step, from the same position in the previous step, or from outside.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Parts of a split as elements of one list, which rounds read by their number."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from burn import Tensor, ops

@@ -5,8 +5,6 @@ previous step are carried; values from before the loop are invariant or one per 
 Values that are read after the loop are carried values, or are collected in a list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,21 +14,14 @@ from burn_import.codegen.loops.demand_order import order_by_demand
 from burn_import.codegen.loops.equal_steps import Steps
 from burn_import.codegen.loops.listed_parts import is_read_of_list, list_parts
 from burn_import.codegen.loops.new_axes import join_new_axes
-from burn_import.codegen.loops.periods import find_rounds, first_round
+from burn_import.codegen.loops.periods import find_rounds, first_round, schedules
 from burn_import.codegen.loops.rerolled_loop import Common, Rolled, rerolled_forms
-from burn_import.codegen.loops.schedules import schedules
 from burn_import.codegen.loops.sequential_calls import chain_calls
 from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.extents import Extents, MissingExtent
 from burn_import.tracing.identifiers import Namespace
-from burn_import.tracing.trace import (
-    Block,
-    Members,
-    ModuleCall,
-    Repetition,
-    Statement,
-)
+from burn_import.tracing.trace import Block, Members, ModuleCall, Repetition, Statement
 
 #: Minimum statements of a block, and words that a loop saves, for rounds.
 LEAST_STATEMENTS, LEAST_SAVING = 6, 12

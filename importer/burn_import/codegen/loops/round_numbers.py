@@ -1,7 +1,5 @@
 """Integers that differ from round to round, in terms of those of the loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from burn_import.codegen.loops.equal_statements import Shape

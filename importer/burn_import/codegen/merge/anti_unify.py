@@ -28,19 +28,11 @@ from burn_import.codegen.merge.expression_slots import (
 )
 from burn_import.codegen.merge.extent_rows import check_extents, implied_extent
 from burn_import.codegen.merge.list_calls import ONLY, unify_list_calls
-from burn_import.codegen.merge.optional_operators import (
-    optional_operator,
-    residuals,
-)
+from burn_import.codegen.merge.optional_operators import optional_operator, residuals
 from burn_import.codegen.merge.unified_body import Body, Union
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
-from burn_import.tracing.trace import (
-    Apply,
-    ModuleCall,
-    Repetition,
-    Symbol,
-)
+from burn_import.tracing.trace import Apply, ModuleCall, Repetition, Symbol
 from burn_ir.dim import Poly
 
 

@@ -1,7 +1,5 @@
 """Search and comparison of optional blocks while bodies are unified."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -117,10 +115,7 @@ def _makers(run: Unification, index: int) -> Callable[[Symbol], Statement | None
 
 
 def _main_operands(
-    run: Unification,
-    symbols: Sequence[Symbol],
-    having: Sequence[bool],
-    goal: Hashable,
+    run: Unification, symbols: Sequence[Symbol], having: Sequence[bool], goal: Hashable
 ) -> tuple[Chain, list[Symbol | None]] | None:
     """Return the path to a block's main operand, and that operand in each body."""
 

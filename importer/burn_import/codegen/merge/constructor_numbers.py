@@ -1,7 +1,5 @@
 """Numbers in a body that become constructor arguments: ``self.heads``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Constructor parameters for the numbers in which merged classes differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any

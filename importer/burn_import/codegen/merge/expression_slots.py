@@ -1,7 +1,5 @@
 """Paths to operands in a body, and the values there in several bodies."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from inspect import Parameter

@@ -1,7 +1,5 @@
 """Symbolic dimensions of several bodies: equal, inferred, or a multiple of a number."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 

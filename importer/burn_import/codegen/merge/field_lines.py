@@ -1,7 +1,5 @@
 """The assignments of a merged ``__init__``, with parameters at their places."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Collection, Iterator, Sequence
 

@@ -4,8 +4,6 @@ A block that only some bodies run may change the rank: then the others flatten o
 axes to the same shape.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any

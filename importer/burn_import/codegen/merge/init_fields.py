@@ -1,7 +1,5 @@
 """Unification of the fields of several classes into one ``__init__``."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -5,8 +5,6 @@ as an ``nn.Sequential``. The forms are unified, so that classes may differ in li
 length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any

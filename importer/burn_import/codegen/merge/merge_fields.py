@@ -1,7 +1,5 @@
 """Merging of classes by their fields, which differ only in numbers."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ merged class runs those statements if it has the arrays and modules that they re
 if a constructor argument says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

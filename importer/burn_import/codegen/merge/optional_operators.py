@@ -4,8 +4,6 @@ An activation or a residual sum may be present only in some instances of a block
 merged class applies it if a constructor argument says so.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Rewriting of the first of several bodies to the common body."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,10 +9,7 @@ from burn import Tensor
 from burn_import.codegen.merge.expression_slots import Place
 from burn_import.codegen.merge.list_calls import make_loops
 from burn_import.codegen.merge.optional_blocks import OptionalBlock, make_blocks
-from burn_import.codegen.merge.optional_operators import (
-    OptionalOperator,
-    make_optional,
-)
+from burn_import.codegen.merge.optional_operators import OptionalOperator, make_optional
 from burn_import.codegen.merge.unified_body import Body, Union
 from burn_import.codegen.trace.function import FunctionTrace
 from burn_import.codegen.trace.primitive_parameters import parameters

@@ -1,7 +1,5 @@
 """Classes that only contain arrays, with the sizes as parameters."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from burn_import.codegen.class_text import ClassText
@@ -29,12 +28,11 @@ from burn_import.codegen.naming.function_names import (
     parameter_names,
 )
 from burn_import.codegen.printing.target import BURN, Target
+from burn_import.codegen.syntax import called_classes
 from burn_import.internal import located
 from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.shared_classes import tuple_name
 from burn_import.tracing.identifiers import Namespace
-
-_MADE = re.compile(r"(?<![\w.])([A-Z]\w*)\(")
 
 
 def class_texts(tree: Tree, nouns: Nouns, target: Target = BURN) -> list[ClassText]:
@@ -153,7 +151,7 @@ class _Assembly:
         """Yield a class, then its holder classes."""
         yield text
         for line in text.fields:
-            for name in _MADE.findall(line):
+            for name in called_classes(line):
                 holder = self.holders.take(name)
                 if holder is not None:
                     yield from self.with_holders(holder)

@@ -5,14 +5,17 @@ T5 are all a ``Layer``. Named after a module that only some of them hold, they a
 ``SelfAttentionLayer`` and ``DenseReluDenseLayer`` instead of ``Layer`` and ``Layer3``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.syntax import called_name, fields_of, parameters_of
+from burn_import.codegen.syntax import (
+    called_name,
+    fields_of,
+    parameters_of,
+    replace_names,
+)
 from burn_import.tracing.identifiers import Namespace, camel, singular
 
 _WORD = re.compile(r"([A-Za-z_]+)\d*")
@@ -41,17 +44,12 @@ def with_names(texts: Sequence[ClassText], names: dict[str, str]) -> list[ClassT
     """Return the classes with new names, in their own and other classes."""
     if not names:
         return list(texts)
-    pattern = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, names))})\b")
-
-    def changed(line: str) -> str:
-        return pattern.sub(lambda match: names[match[1]], line)
-
     return [
         replace(
             text,
             name=names.get(text.name, text.name),
-            fields=list(map(changed, text.fields)),
-            steps=changed(text.steps),
+            fields=[replace_names(line, names) for line in text.fields],
+            steps=replace_names(f"({text.steps})", names)[1:-1],
         )
         for text in texts
     ]

@@ -5,8 +5,6 @@ lines that black may change are passed to it, which takes a sixth of the time of
 modules.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import lru_cache

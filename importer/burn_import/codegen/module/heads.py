@@ -1,7 +1,5 @@
 """Classification heads: final layers whose number of outputs can vary."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

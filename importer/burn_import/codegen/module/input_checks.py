@@ -1,7 +1,5 @@
 """Input types for the decorator of the model's ``__call__``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from burn_import.codegen.gate.allowed import INPUT

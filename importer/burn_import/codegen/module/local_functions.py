@@ -1,7 +1,5 @@
 """Local functions of a model as functions of the Python module."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Collection, Iterator, Sequence

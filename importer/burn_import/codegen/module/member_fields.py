@@ -1,7 +1,5 @@
 """Fields that construct a class, rewritten to construct the members of the class."""
 
-from __future__ import annotations
-
 import ast
 import copy
 import operator
@@ -191,10 +189,7 @@ def with_members(
 
 
 def _member_lines(
-    line: str,
-    container: Container,
-    field: ConstructedField,
-    names: Mapping[str, str],
+    line: str, container: Container, field: ConstructedField, names: Mapping[str, str]
 ) -> list[str]:
     """Return the assignments of the members to the attributes ``names``."""
     statement = syntax.statement_of(line)

@@ -1,7 +1,5 @@
 """Splitting of long bodies into methods at points with few live values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate

@@ -1,17 +1,11 @@
 """Uses of the modules of one class in the source of the other classes, and edits."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.module.module_types import (
-    ExpressionTypes,
-    Fields,
-    field_types,
-)
+from burn_import.codegen.module.module_types import ExpressionTypes, Fields, field_types
 
 _IDENTITY = "nn.Identity"
 
@@ -141,11 +135,7 @@ class ModuleReads:
             self._use(block, node, parent, parents)
 
     def _use(
-        self,
-        block: Block,
-        node: ast.expr,
-        parent: ast.AST,
-        parents: dict[int, ast.AST],
+        self, block: Block, node: ast.expr, parent: ast.AST, parents: dict[int, ast.AST]
     ) -> None:
         if _is_called(node, parent):
             self.calls += 1

@@ -4,8 +4,6 @@
 different numbers as fields; what is left then are numbers that all instances share.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Lists of equal blocks whose length can vary, since each maps a type to itself."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator, Sequence

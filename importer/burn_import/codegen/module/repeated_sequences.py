@@ -5,8 +5,6 @@ an exporter leaves only the layers. The class derives from ``nn.Sequential``, so
 keys stay the same.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Sequence

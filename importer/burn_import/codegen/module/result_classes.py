@@ -1,7 +1,5 @@
 """NamedTuples for the results of the model, and of modules with more than three."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -6,8 +6,6 @@ of the last layer. Constructors pass the parameter from the root to the class th
 it, which must be constructed in one place.
 """
 
-from __future__ import annotations
-
 import ast
 from collections import Counter
 from collections.abc import Iterator, Sequence

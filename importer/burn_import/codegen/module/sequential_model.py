@@ -1,14 +1,17 @@
 """Models that consist of one list: their class is an ``nn.Sequential``."""
 
-from __future__ import annotations
-
 import ast
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.syntax import assigned_field, list_items, statement_of
+from burn_import.codegen.syntax import (
+    assigned_field,
+    called_name,
+    list_items,
+    replace_nodes,
+    statement_of,
+)
 from burn_import.tracing.unparse import unparse_expression
 from burn_ir.types import Array
 
@@ -27,21 +30,36 @@ def promote_list(
     prefix = f"{inside}."
     if items is None or not all(key.startswith(prefix) for key, _ in weights):
         return list(texts), weights
-    called = re.compile(rf"return self\.{inside}\(\w+\)")
-    body = [_without_list(line, inside) for line in root.body]
-    last = body[-1].partition("return ")
-    whole_list = len(body) == 1 and called.fullmatch(root.body[0].strip())
-    if last[1] and not whole_list:  # list members have no static type
-        body[-1:] = [f"{last[0]}result: Tensor = {last[2]}", f"{last[0]}return result"]
+    body = _without_list(root.body, inside)
+    before, returned, value = body[-1].partition("return ")
+    if returned and not _is_call_alone(root.body, inside):
+        # Members of lists have no static type.
+        body[-1:] = [f"{before}result: Tensor = {value}", f"{before}return result"]
     promoted = replace(root, base="nn.Sequential", steps=items, fields=[], body=body)
     renamed = [(key.removeprefix(prefix), array) for key, array in weights]
     return [promoted, *others], renamed
 
 
-def _without_list(line: str, inside: str) -> str:
-    """Return a line of ``__call__`` that reads the list as the model itself."""
-    line = re.sub(rf"\bself\.{inside}\(", "super().__call__(", line)
-    return re.sub(rf"\bself\.{inside}\b", "self", line)
+def _is_call_alone(body: Sequence[str], inside: str) -> bool:
+    """Return whether ``__call__`` only calls the list with one operand."""
+    only = statement_of(body[0].strip()) if len(body) == 1 else None
+    call = only.value if isinstance(only, ast.Return) else None
+    if not isinstance(call, ast.Call) or called_name(call) != f"self.{inside}":
+        return False
+    return [type(operand) for operand in call.args] == [ast.Name] and not call.keywords
+
+
+def _without_list(body: Sequence[str], inside: str) -> list[str]:
+    """Return the lines of ``__call__``, which read the list as the model itself."""
+    source = "\n".join(["def __call__():", *body])
+    nodes = list(ast.walk(ast.parse(source)))
+    called = [node.func for node in nodes if isinstance(node, ast.Call)]
+    texts = [
+        (node, "super().__call__" if node in called else "self")
+        for node in nodes
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == f"self.{inside}"
+    ]
+    return replace_nodes(source, texts).split("\n")[1:]
 
 
 def _items(fields: Sequence[str], inside: str) -> str | None:

@@ -8,8 +8,6 @@ number in keys: ``{"stages": "stages.{0}.layers"}``.
 A class stays if several fields would repeat a member that is more than one layer.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

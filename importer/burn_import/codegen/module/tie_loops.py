@@ -1,7 +1,5 @@
 """Loops over the elements of a list whose weights are all tied to the first one's."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import defaultdict

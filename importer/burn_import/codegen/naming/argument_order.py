@@ -3,8 +3,6 @@
 The inputs and outputs of the model itself keep the order of the file.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from burn.dtypes import is_float

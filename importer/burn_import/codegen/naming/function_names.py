@@ -1,7 +1,5 @@
 """Names of a function's values: model-specific nouns, else generic words."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Names of the pieces of an adaptive layer norm: ``shift``, ``scale`` and ``gate``."""
 
-from __future__ import annotations
-
 from burn_import.rewriting.dataflow import Dataflow
 from burn_ir.graph import Graph, Node
 

@@ -5,8 +5,6 @@ that name. So do ``_conv``, which begins with an underscore, and ``0`` among oth
 names. Classes list the original names in ``burn.nn.Module.record_names``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

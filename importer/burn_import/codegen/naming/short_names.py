@@ -1,7 +1,5 @@
 """Shorter names for parameters of a method whose signature needs several lines."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 

@@ -1,7 +1,5 @@
 """Library-specific source that is no call of a primitive."""
 
-from __future__ import annotations
-
 from burn.dtypes import DType
 from burn_import.tracing.identifiers import dtype_source
 

@@ -1,7 +1,5 @@
 """Names of values without a noun, from the primitive that reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

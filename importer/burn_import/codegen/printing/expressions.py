@@ -1,7 +1,5 @@
 """Source of traced calls, with operators and methods where the API has them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import Tensor, dtypes

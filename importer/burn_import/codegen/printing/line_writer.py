@@ -1,7 +1,5 @@
 """The interface of a function's writer for the statement printers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Protocol
 

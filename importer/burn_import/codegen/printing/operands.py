@@ -1,7 +1,5 @@
 """Source of the operands of traced calls: tensors, numbers, extents and lists."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Collection
@@ -13,13 +11,7 @@ import numpy as np
 from burn import Tensor
 from burn.dtypes import DType, bfloat16, float16, float32, float64, is_float, largest
 from burn_import.codegen.printing.burn_source import BurnSource
-from burn_import.tracing.expression import (
-    ATOM,
-    POWER,
-    Expression,
-    atom,
-    merge,
-)
+from burn_import.tracing.expression import ATOM, POWER, Expression, atom, merge
 from burn_import.tracing.extents import Extents
 from burn_import.tracing.identifiers import dtype_source, literal, words_literal
 from burn_import.tracing.scalar_operands import (

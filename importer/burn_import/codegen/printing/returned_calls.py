@@ -1,7 +1,5 @@
 """Bodies that end in a call and return exactly its results."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from burn_import.codegen.printing.name_candidates import MOST_IN_TUPLE

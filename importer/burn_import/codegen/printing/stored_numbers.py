@@ -4,8 +4,6 @@ A parameter that is read as a tensor anywhere in the class, such as a result, mu
 tensor everywhere: a literal would keep its value when the parameter is trained.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

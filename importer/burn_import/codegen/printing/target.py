@@ -1,7 +1,5 @@
 """Targets of code generation: Burn, or another library with modules and tensors."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from burn_import.codegen.printing.expressions import Renderer

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes, nn
-from burn_import.codegen.torch.dtypes import dtype_name
+from burn_import.codegen.torch.registry import dtype_name
 from burn_import.codegen.torch.windows import is_symmetric, symmetric
 from burn_import.tracing.identifiers import literal
 from burn_ir.errors import UnsupportedModel

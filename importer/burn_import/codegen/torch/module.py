@@ -1,38 +1,122 @@
 """Emission of a module tree as a PyTorch module and its record."""
 
-from __future__ import annotations
-
 import ast
+import keyword
 import re
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from typing import ClassVar
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.descriptions import describe
 from burn_import.codegen.module.formatting import format_source
-from burn_import.codegen.module.module import (
-    Assembly,
-    Source,
-    assemble,
-    module_text,
-)
+from burn_import.codegen.module.module import Assembly, Source, assemble, module_text
 from burn_import.codegen.naming.function_names import parameter_names
 from burn_import.codegen.printing.target import Target
 from burn_import.codegen.torch import forms  # noqa: F401 registers the forms
-from burn_import.codegen.torch.authored_names import with_authored_names
-from burn_import.codegen.torch.helpers import helpers, with_calls
-from burn_import.codegen.torch.layers import (
-    MODULE_ATTRIBUTES,
-    MORE_STATE,
-    Translator,
-)
+from burn_import.codegen.torch.layers import MODULE_ATTRIBUTES, MORE_STATE, Translator
+from burn_import.codegen.torch.registry import TENSOR_METHODS
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.structure import Tree
 from burn_import.tracing.unparse import unparse_expression
 from burn_ir.errors import Problem, UnsupportedModel
 from burn_ir.graph import Graph
 from burn_ir.types import Array
+
+
+def with_authored_names(texts: Sequence[ClassText]) -> list[ClassText]:
+    """Return ``texts`` with the attribute names of the keys: ``_conv`` for ``conv``.
+
+    An attribute has one name in the whole module.
+
+    Raises:
+        UnsupportedModel: a part of a key is no valid attribute of a module.
+    """
+    names = {n: name for text in texts for n, name in text.record_names.items()}
+    for name in names.values():
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise UnsupportedModel(
+                f"expected keys of attributes that Python can have, got {name!r}",
+                "the target burn has them",
+            )
+        if name in MODULE_ATTRIBUTES:
+            raise UnsupportedModel(
+                f"PyTorch's modules have an attribute {name!r}",
+                "the target burn has it",
+            )
+    if not names:
+        return list(texts)
+    if clash := sorted(TENSOR_METHODS & names.keys()):
+        shown = ", ".join(repr(names[name]) for name in clash)
+        raise UnsupportedModel(
+            f"expected keys that differ from methods of tensors, got {shown}",
+            "the target burn has them",
+        )
+    words = "|".join(map(re.escape, names))
+    pattern = re.compile(rf"(?<!\bF)(?<!\bnn)(?<!\btorch)\.({words})\b")
+
+    def renamed(line: str) -> str:
+        return pattern.sub(lambda match: f".{names[match[1]]}", line)
+
+    return [_with_lines(text, renamed) for text in texts]
+
+
+def _with_lines(text: ClassText, change: Callable[[str], str]) -> ClassText:
+    """Return ``text`` with ``change`` applied to each line."""
+    methods = [
+        replace(method, body=[change(line) for line in method.body])
+        for method in text.methods
+    ]
+    fields = [change(line) for line in text.fields]
+    body = [change(line) for line in text.body]
+    return replace(text, fields=fields, body=body, methods=methods, record_names={})
+
+
+FOLDER = files("burn_templates") / "torch"
+
+
+@dataclass(frozen=True)
+class Helper:
+    """A definition of ``burn_templates/torch``, and the helpers that it calls."""
+
+    name: str
+    source: str
+    calls: tuple[str, ...]
+
+
+@cache
+def helpers() -> dict[str, Helper]:
+    """Return all helpers by name, in the order of their files."""
+    definitions: dict[str, Helper] = {}
+    for path in sorted(FOLDER.iterdir(), key=lambda path: path.name):
+        if path.name.endswith(".py"):
+            definitions.update(
+                (one.name, one) for one in _definitions(path.read_text("ascii"))
+            )
+    return definitions
+
+
+def _definitions(text: str) -> Iterator[Helper]:
+    tree = ast.parse(text)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            source = ast.get_source_segment(text, node) or ""
+            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+            calls = sorted(n for n in names if n[0] == "_" != n and n != node.name)
+            yield Helper(node.name, source, tuple(calls))
+
+
+def with_calls(names: Iterable[str]) -> list[Helper]:
+    """Return the helpers of these names and all that they call, each once."""
+    available, selected = helpers(), {name for name in names if name in helpers()}
+    while True:
+        more = {call for name in selected for call in available[name].calls} - selected
+        if not more:
+            return [one for name, one in available.items() if name in selected]
+        selected |= more
+
 
 _FIELD = re.compile(r"self\.(\w+)\b")
 #: The import statement of each name that a module may read, in order.
@@ -47,11 +131,7 @@ LOADERS = {"load_file", "load_model"}
 
 
 def emit_torch(
-    tree: Tree,
-    graph: Graph,
-    record: str,
-    notes: Sequence[str] = (),
-    inside: str = "",
+    tree: Tree, graph: Graph, record: str, notes: Sequence[str] = (), inside: str = ""
 ) -> Source:
     """Return the source of ``tree`` for PyTorch, as ``codegen.module.emit`` for Burn.
 

@@ -1,7 +1,5 @@
 """Expressions of traced statements in PyTorch."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -11,12 +9,15 @@ import numpy as np
 from burn import Tensor
 from burn.dtypes import DType, int64, uint16, uint32, uint64
 from burn_import.codegen.printing.expressions import WEAK, Renderer
-from burn_import.codegen.torch.constructor_arguments import (
+from burn_import.codegen.torch.registry import (
+    FORMS,
+    NATURAL,
     has_parameter_numbers,
+    located_at,
+    refusal,
+    torch_dtype,
     with_parameter_values,
 )
-from burn_import.codegen.torch.dtypes import NATURAL, torch_dtype
-from burn_import.codegen.torch.registry import FORMS, located_at, refusal
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.tracing.expression import ATOM, Expression, atom, merge
 from burn_import.tracing.identifiers import literal

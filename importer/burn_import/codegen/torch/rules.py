@@ -3,18 +3,15 @@
 PyTorch need not be installed, so the names that forms and layers use are listed here.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import cache
 
 from burn_import.codegen.gate.allowed import READABLE, STRINGS, WORD, Rules
-from burn_import.codegen.torch.dtypes import NAMES as DTYPES
 from burn_import.codegen.torch.forms.elementwise import SIMPLE
-from burn_import.codegen.torch.helpers import helpers
 from burn_import.codegen.torch.layers import ROWS, SAME, STEPS
-from burn_import.codegen.torch.tensor_methods import TENSOR_METHODS
+from burn_import.codegen.torch.module import helpers
+from burn_import.codegen.torch.registry import NAMES as DTYPES, TENSOR_METHODS
 
 IMPORTS = frozenset(
     {("", "math"), ("", "torch"), ("", "torch.nn.functional as F")}

@@ -1,7 +1,5 @@
 """Padding of convolutions and pools in PyTorch's form."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn_import.codegen.torch.registry import refusal

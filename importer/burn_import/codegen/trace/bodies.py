@@ -1,7 +1,5 @@
 """Tracing of subgraphs: branches, loop bodies, functions to differentiate."""
 
-from __future__ import annotations
-
 from collections import ChainMap
 from collections.abc import Sequence
 from contextlib import AbstractContextManager

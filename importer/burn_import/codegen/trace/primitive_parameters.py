@@ -1,7 +1,5 @@
 """The parameters of a primitive, for the emission of its calls."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from inspect import Parameter, signature

@@ -3,8 +3,6 @@
 An extent is one, as ``batch * 64``: callers write it with the shapes of their tensors.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from burn.dtypes import is_integer

@@ -1,7 +1,5 @@
 """Activations that are missing in some opsets, and softmax over several axes."""
 
-from __future__ import annotations
-
 from math import sqrt
 from typing import Any
 

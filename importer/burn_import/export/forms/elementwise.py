@@ -1,7 +1,5 @@
 """Arithmetic, comparison, selection and casts."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Indexing, gathering and scattering."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -220,12 +218,7 @@ def scatter_elements(
 
 @form("reverse_sequence")
 def reverse_sequence(
-    w: GraphWriter,
-    x: Operand,
-    lengths: Any,
-    *,
-    batch_axis: int = 1,
-    time_axis: int = 0,
+    w: GraphWriter, x: Operand, lengths: Any, *, batch_axis: int = 1, time_axis: int = 0
 ) -> Operand:
     counts = index(w, lengths)
     return w.node(

@@ -1,7 +1,5 @@
 """Layers with weights: linear, convolutional and recurrent layers, embeddings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import dtypes

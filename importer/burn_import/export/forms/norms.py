@@ -1,7 +1,5 @@
 """Normalization."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

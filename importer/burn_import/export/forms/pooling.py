@@ -1,7 +1,5 @@
 """Pooling and resampling."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -173,11 +171,7 @@ def grid_sample(
 
 @form("roi_align")
 def roi_align(
-    w: GraphWriter,
-    x: Operand,
-    rois: Operand,
-    batch_indices: Operand,
-    **options: Any,
+    w: GraphWriter, x: Operand, rois: Operand, batch_indices: Operand, **options: Any
 ) -> Operand:
     attributes = dict(options)
     size = per_axis(attributes.pop("output_size"), 2)

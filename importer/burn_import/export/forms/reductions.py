@@ -1,7 +1,5 @@
 """Reductions, arg-reductions and sorting."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

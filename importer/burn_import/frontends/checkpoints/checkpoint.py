@@ -1,7 +1,5 @@
 """Named tensors of a file, read on demand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

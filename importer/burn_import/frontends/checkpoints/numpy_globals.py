@@ -4,8 +4,6 @@
 numeric dtypes that PyTorch has too. Arrays of other dtypes are skipped.
 """
 
-from __future__ import annotations
-
 from burn.record.errors import shown
 from burn_import.frontends.checkpoints.element_types import ELEMENTS, Element
 from burn_import.frontends.checkpoints.pickle_globals import Context, inert, rebuilds

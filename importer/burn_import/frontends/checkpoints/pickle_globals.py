@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from burn_import.frontends.checkpoints.dict_keys import checked_key
 from burn_import.frontends.checkpoints.limits import LIMITS, Limits
 from burn_import.frontends.checkpoints.pickle_values import (
     Bytes,
     Global,
     Instance,
     Value,
+    checked_key,
     named,
 )
 from burn_ir import InvalidModel, Problem, UnsupportedModel

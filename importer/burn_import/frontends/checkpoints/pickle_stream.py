@@ -1,7 +1,5 @@
 """Byte stream of a pickle, and decoding of instruction arguments."""
 
-from __future__ import annotations
-
 import re
 import struct
 

@@ -1,34 +1,164 @@
 """Entry point for files of weights, recognized by content and not by suffix."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import prod
 from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
 
 import burn_import.frontends.checkpoints.torch_globals  # noqa: F401  its functions may be called
-from burn.record import (
-    HEAD_SIZE,
-    RecordError,
-    describe_foreign,
-    files,
-    open_record,
-)
+from burn.dtypes import DType
+from burn.record import HEAD_SIZE, RecordError, describe_foreign, files, open_record
+from burn.record.errors import shown
+from burn.record.shards import read_index
 from burn_import.foreign import kind_by_name
-from burn_import.frontends.checkpoints.archive import Content, read_archive
 from burn_import.frontends.checkpoints.checkpoint import (
     LIGHTNING,
     Checkpoint,
     LazyTensor,
     RecordTensor,
 )
-from burn_import.frontends.checkpoints.legacy import nested_storage, read_pickles
+from burn_import.frontends.checkpoints.legacy import (
+    Content,
+    nested_storage,
+    read_archive,
+    read_pickles,
+)
 from burn_import.frontends.checkpoints.limits import LIMITS, Limits
-from burn_import.frontends.checkpoints.numpy_archive import read_arrays
+from burn_import.frontends.checkpoints.numpy_globals import CODES
 from burn_import.frontends.checkpoints.pickle_globals import Context
-from burn_import.frontends.checkpoints.shards import read_shards
 from burn_import.frontends.checkpoints.tensor_names import find, select
 from burn_import.frontends.onnx.files import map_file
-from burn_ir import InvalidModel, ModelError, UnreadableFile
+from burn_ir import InvalidModel, ModelError, UnreadableFile, UnsupportedModel
+from burn_ir.types import Array
+
+
+def read_shards(path: Path, read: Callable[[Path], Checkpoint]) -> Checkpoint:
+    """Return the tensors of all the files that the index at ``path`` names.
+
+    Raises:
+        UnreadableFile: the index is damaged, or names a file that is not beside it.
+        InvalidModel: a tensor is missing from the file that the index names.
+    """
+    try:
+        index = read_index(path)
+    except RecordError as error:
+        raise UnreadableFile(str(error)) from error
+    shards: dict[Path, Checkpoint] = {}
+    tensors: dict[str, LazyTensor] = {}
+    for name, file in index.files.items():
+        if file not in shards:
+            shards[file] = read(file)
+        if name not in shards[file]:
+            raise InvalidModel(f"tensor {shown(name)}: not in {shown(file.name)}")
+        tensors[name] = shards[file][name]
+    skipped = {
+        f"{name} in {file.name}": "a tensor that the index does not name"
+        for file, shard in shards.items()
+        for name in shard
+        if index.files.get(name) != file
+    }
+    return Checkpoint(path, "sharded", tensors, index.metadata, skipped=skipped)
+
+
+_SUFFIX = ".npy"
+#: Errors of zipfile and NumPy about damaged, truncated and encrypted archives.
+_DAMAGES = (zipfile.BadZipFile, zlib.error, ValueError, EOFError, RuntimeError)
+_HEADERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ArchivedArray:
+    """An array of an archive, which is read when its values are."""
+
+    path: Path
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    quantization: None = None
+
+    def array(self) -> Array:
+        try:
+            with np.load(self.path, allow_pickle=False) as archive:
+                values = archive[f"{self.name}{_SUFFIX}"]
+        except _DAMAGES as error:
+            raise InvalidModel(f"array {shown(self.name)}: {error}") from error
+        array: Array = values.astype(self.dtype, copy=False)
+        array.flags.writeable = False
+        return array
+
+
+def read_arrays(
+    path: Path, limits: Limits
+) -> tuple[Mapping[str, ArchivedArray], Mapping[str, str]]:
+    """Return the arrays of an archive by name, and why others are not read.
+
+    Raises:
+        UnreadableFile: the archive is damaged.
+        UnsupportedModel: an array is larger than ``limits`` allow for compressed data.
+    """
+    arrays: dict[str, ArchivedArray] = {}
+    skipped: dict[str, str] = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.infolist():
+                name = member.filename.removesuffix(_SUFFIX)
+                if name == member.filename:
+                    skipped[name] = "a file that is no array"
+                    continue
+                _check_size(name, member, limits)
+                with archive.open(member) as file:
+                    array = _described(path, name, file, member.file_size)
+                if isinstance(array, str):
+                    skipped[name] = array
+                else:
+                    arrays[name] = array
+    except ModelError:
+        raise
+    except _DAMAGES as error:
+        raise UnreadableFile(f"expected an archive of NumPy: {error}") from error
+    return arrays, skipped
+
+
+def _check_size(name: str, member: zipfile.ZipInfo, limits: Limits) -> None:
+    is_stored = member.compress_type == zipfile.ZIP_STORED
+    if not is_stored and member.file_size > limits.pickle:
+        raise UnsupportedModel(
+            f"array {shown(name)}: {member.file_size} bytes are compressed, more than "
+            f"{limits.pickle}"
+        )
+
+
+def _described(
+    path: Path, name: str, file: IO[bytes], size: int
+) -> ArchivedArray | str:
+    """Return the array that a header describes, or why it is not read.
+
+    Raises:
+        ValueError: the header is damaged, or the data do not have its size.
+    """
+    version = np.lib.format.read_magic(file)
+    if version not in _HEADERS:
+        return "an array of a structured dtype"
+    header: Any = _HEADERS[version](file)
+    shape, _, dtype = header
+    if f"{dtype.kind}{dtype.itemsize}" not in CODES:
+        return f"an array of NumPy of dtype {shown(dtype.str)}"
+    expected, got = prod(shape) * dtype.itemsize, size - file.tell()
+    if expected != got:
+        raise ValueError(
+            f"array {shown(name)} of shape {list(shape)}: expected {expected} bytes, "
+            f"got {got}"
+        )
+    return ArchivedArray(path, name, dtype.newbyteorder("="), tuple(shape))
+
 
 _PROTOCOL_0 = b"(c]}"
 

@@ -1,7 +1,5 @@
 """PyTorch files as stores, to load weights into hand-written modules."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ pickled module is described by its ``_parameters``, ``_buffers`` and ``_modules`
 TorchScript module by its attributes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeAlias

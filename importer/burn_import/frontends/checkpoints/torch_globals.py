@@ -3,8 +3,6 @@
 Their arguments are those in ``torch/_utils.py`` and ``torch/_tensor.py``.
 """
 
-from __future__ import annotations
-
 from burn_import.frontends.checkpoints.element_types import ELEMENTS, Element
 from burn_import.frontends.checkpoints.numpy_globals import NumpyArray
 from burn_import.frontends.checkpoints.pickle_globals import Context, call, rebuilds

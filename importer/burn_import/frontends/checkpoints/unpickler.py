@@ -13,7 +13,6 @@ import struct
 from collections.abc import Callable
 from typing import TypeVar
 
-from burn_import.frontends.checkpoints.dict_keys import checked_key
 from burn_import.frontends.checkpoints.numpy_globals import Buildable
 from burn_import.frontends.checkpoints.pickle_globals import Context, call, make
 from burn_import.frontends.checkpoints.pickle_stream import Stream, decode
@@ -21,6 +20,7 @@ from burn_import.frontends.checkpoints.pickle_values import (
     Global,
     Instance,
     Value,
+    checked_key,
     named,
 )
 from burn_ir import ModelError, UnreadableFile, UnsupportedModel

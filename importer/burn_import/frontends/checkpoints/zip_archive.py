@@ -7,8 +7,6 @@ The format is PKWARE's APPNOTE 6.3
 (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT).
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Iterable, Iterator

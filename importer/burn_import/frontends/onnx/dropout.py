@@ -1,7 +1,5 @@
 """Dropout nodes of a model for inference as layers that are active in training."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain

@@ -16,13 +16,7 @@ from burn_import.frontends.onnx.tensors import Tensors
 from burn_import.frontends.onnx.walk import tensors_of
 from burn_import.frontends.onnx.wire import without_raw_data
 from burn_import.provenance.axis_names import axis_name, is_counted
-from burn_ir import (
-    InvalidModel,
-    ModelError,
-    RawModel,
-    UnreadableFile,
-    UnsupportedModel,
-)
+from burn_ir import InvalidModel, ModelError, RawModel, UnreadableFile, UnsupportedModel
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto

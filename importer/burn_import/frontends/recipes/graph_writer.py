@@ -1,7 +1,5 @@
 """Graph builder for recipes: modules, layers with weights, operators."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace

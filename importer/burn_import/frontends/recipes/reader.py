@@ -1,7 +1,5 @@
 """From a file of weights to the model of its architecture."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -43,9 +41,7 @@ STATES = ("state_dict", "model_state_dict")
 
 
 def read(
-    path: str | Path,
-    config: str | Path | None = None,
-    top_level_key: str | None = None,
+    path: str | Path, config: str | Path | None = None, top_level_key: str | None = None
 ) -> RawModel:
     """Return the model whose weights are in a PyTorch or safetensors file.
 

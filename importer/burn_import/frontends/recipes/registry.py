@@ -1,7 +1,5 @@
 """The table of recipes, and the choice of one for a state dict."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,15 +1,12 @@
 """Plain ``nn.Sequential`` networks, from numbered weights and user hints."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
 from burn_import.frontends.checkpoints import Checkpoint
 from burn_import.frontends.recipes.graph_writer import BATCH, RecipeWriter
-from burn_import.frontends.recipes.numbered_layers import BATCH_NORMS, Step, steps_of
-from burn_import.frontends.recipes.weights import Weights
+from burn_import.frontends.recipes.weights import BATCH_NORMS, Step, Weights, steps_of
 from burn_import.options import Hints
 from burn_import.provenance.path_segments import ROOT
 from burn_ir import RawModel, UnsupportedModel

@@ -1,7 +1,5 @@
 """Inference of a layer from the names and shapes of its parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Gradients of parameters that a program changes in place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ A value of complex dtype stands for a real tensor with that axis after its ``dim
 Only rules for complex numbers see such values; nodes have real ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Strided memory layout of a program's tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

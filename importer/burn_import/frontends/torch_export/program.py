@@ -1,7 +1,5 @@
 """Conversion of a program's calls to nodes by the rules."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -17,8 +15,8 @@ from burn_import.frontends.torch_export.builder import (
     Builder,
     Value,
 )
-from burn_import.frontends.torch_export.json_checks import GRAPH, check
 from burn_import.frontends.torch_export.memory_layout import Layout
+from burn_import.frontends.torch_export.pytrees import GRAPH, check
 from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torch_export.rule_calls import (
     WITHOUT_EFFECT,
@@ -42,8 +40,7 @@ from burn_import.frontends.torch_export.subgraphs import (
     writes_inside,
 )
 from burn_import.frontends.torch_export.symbolic_extents import Symbols
-from burn_import.frontends.torch_export.value_table import Frame
-from burn_import.frontends.torch_export.view_writeback import written_back
+from burn_import.frontends.torch_export.value_table import Frame, written_back
 from burn_ir import InvalidModel, ModelError, UnsupportedModel
 from burn_ir.dim import Dim
 from burn_ir.error_context import FAULTS, error_text
@@ -184,12 +181,7 @@ class Calls:
                 frame.view(ref.name, name, source, rest)
 
     def change(
-        self,
-        frame: Frame,
-        changed: str,
-        value: Value,
-        g: Builder,
-        target: str,
+        self, frame: Frame, changed: str, value: Value, g: Builder, target: str
     ) -> None:
         """Record an in-place change, and write the changed bases of a view."""
         name = frame.change(changed, value, g.name, target)
@@ -322,10 +314,7 @@ def _changes(
 
 
 def _is_alias(
-    entry: Entry,
-    target: str,
-    args: Sequence[tuple[str, Any]],
-    value: Any,
+    entry: Entry, target: str, args: Sequence[tuple[str, Any]], value: Any
 ) -> bool:
     """Return whether a call returns its operand; ``value`` is the rule's result."""
     first = next((x for _, x in args if isinstance(x, Value)), None)

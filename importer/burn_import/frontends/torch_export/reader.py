@@ -1,7 +1,5 @@
 """Entry point: the model in an archive of ``torch.export.save``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +7,10 @@ from burn.record.errors import shown
 from burn_import.frontends.checkpoints.limits import LIMITS, Limits
 from burn_import.frontends.checkpoints.zip_archive import Zip
 from burn_import.frontends.onnx.files import map_file
-from burn_import.frontends.torch_export.json_checks import PROGRAM, check
+from burn_import.frontends.torch_export.pytrees import PROGRAM, check
 from burn_import.frontends.torch_export.schema import MAJOR
 from burn_import.frontends.torch_export.signature import Program
-from burn_import.frontends.torch_export.symbol_names import export_range_note
+from burn_import.frontends.torch_export.symbolic_extents import export_range_note
 from burn_import.frontends.torch_export.weights import StoredTensors, json_in
 from burn_ir import ModelError, RawModel, UnreadableFile, UnsupportedModel
 

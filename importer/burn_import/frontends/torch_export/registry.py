@@ -1,7 +1,5 @@
 """The table of rules, by the target of a call: ``aten.add.Tensor``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Rules of calls: which rule an operator has, and how it receives the arguments."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from keyword import iskeyword

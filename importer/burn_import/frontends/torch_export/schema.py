@@ -4,8 +4,6 @@ The schema is PyTorch's ``torch/_export/serde/schema.py``, major version 8; mino
 versions add optional fields only. A union is an object with one field, ``as_tensor``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """From a program to a graph: inputs, stored tensors, outputs, and calls."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,7 +29,7 @@ from burn_import.frontends.torch_export.schema import (
     field,
     union,
 )
-from burn_import.frontends.torch_export.symbol_names import named_symbols
+from burn_import.frontends.torch_export.symbolic_extents import named_symbols
 from burn_import.frontends.torch_export.value_table import Frame
 from burn_import.frontends.torch_export.weights import StoredTensors
 from burn_ir import InvalidModel, UnsupportedModel
@@ -239,10 +237,7 @@ _STORED = {
     "tensor_constant": "tensor_constant_name",
 }
 #: Kinds of outputs that update stored tensors, and the field with their path.
-_MUTATED = {
-    "buffer_mutation": "buffer_name",
-    "parameter_mutation": "parameter_name",
-}
+_MUTATED = {"buffer_mutation": "buffer_name", "parameter_mutation": "parameter_name"}
 #: Kinds of outputs that the user receives.
 _RETURNED = frozenset({"user_output", "loss_output"})
 #: Kinds of outputs that are gradients, and the field with their parameter or input.

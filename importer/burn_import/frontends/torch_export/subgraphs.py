@@ -1,7 +1,5 @@
 """Subgraphs of a call: their results, and the operands they change in place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """ATen operators without a rule, each with the reason."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from burn_import.frontends.torch_export.registry import COMPLEX, RULES

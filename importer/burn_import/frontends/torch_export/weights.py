@@ -1,7 +1,5 @@
 """The weights and constants of an archive, each an entry of raw bytes."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -9,7 +7,7 @@ from burn.record.errors import shown
 from burn_import.frontends.checkpoints.element_types import ELEMENTS
 from burn_import.frontends.checkpoints.tensors import Block, Storage, Tensor, tensor_in
 from burn_import.frontends.checkpoints.zip_archive import Zip
-from burn_import.frontends.torch_export.json_checks import WEIGHTS, check
+from burn_import.frontends.torch_export.pytrees import WEIGHTS, check
 from burn_import.frontends.torch_export.schema import scalar_name
 from burn_ir import InvalidModel, ModelError, UnreadableFile, UnsupportedModel
 

@@ -1,14 +1,8 @@
 """Objects that ``with`` statements of scripts enter."""
 
-from __future__ import annotations
-
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torchscript.expressions import Expressions, Frame
-from burn_import.frontends.torchscript.values import (
-    ContextManager,
-    PyValue,
-    TensorRef,
-)
+from burn_import.frontends.torchscript.values import ContextManager, PyValue, TensorRef
 from burn_ir import UnsupportedModel
 
 

@@ -1,7 +1,5 @@
 """Interpreter of expressions, by the kinds of syntax that TorchScript writes."""
 
-from __future__ import annotations
-
 import ast
 import math
 from abc import abstractmethod
@@ -17,7 +15,6 @@ from burn_import.frontends.torchscript.operators.dynamic_lists import has_rows, 
 from burn_import.frontends.torchscript.operators.operators import Operators
 from burn_import.frontends.torchscript.operators.signatures import is_known
 from burn_import.frontends.torchscript.primitives import PRIMITIVES
-from burn_import.frontends.torchscript.records import is_record, record_of
 from burn_import.frontends.torchscript.source_code import Class, Code, Function, Rest
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
@@ -30,7 +27,9 @@ from burn_import.frontends.torchscript.values import (
     Record,
     Returned,
     TensorRef,
+    is_record,
     is_unknown,
+    record_of,
     wrapped_number,
 )
 from burn_ir import InvalidModel, UnsupportedModel

@@ -8,8 +8,6 @@ Inputs without an example are float32, unless the program only works with intege
 bools.
 """
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias

@@ -17,7 +17,7 @@ from burn_import.frontends.torch_export.complex_as_real import (
 )
 from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torch_export.rule_calls import call_rule
-from burn_import.frontends.torchscript.budget import Budget, Pool
+from burn_import.frontends.torchscript.archive import Budget, Pool
 from burn_ir import InvalidModel, RawGraph, Type
 from burn_ir.build import IncrementalBuilder
 from burn_ir.graph_builder import Origin

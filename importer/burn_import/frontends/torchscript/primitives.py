@@ -1,7 +1,5 @@
 """Functions of TorchScript that are no operators: ``ops.prim`` and ``torch.jit``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

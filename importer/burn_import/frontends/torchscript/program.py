@@ -1,7 +1,5 @@
 """From an archive to a graph: its ``forward`` is interpreted symbolically."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,13 +8,8 @@ from burn_import.frontends.torch_export.changed_parameters import (
     with_parameter_gradients,
 )
 from burn_import.frontends.torch_export.complex_as_real import stored_type
-from burn_import.frontends.torchscript.archive import Archive
-from burn_import.frontends.torchscript.budget import Budget, Pool
-from burn_import.frontends.torchscript.modules import (
-    Attributes,
-    is_counter,
-    is_plain,
-)
+from burn_import.frontends.torchscript.archive import Archive, Budget, Pool
+from burn_import.frontends.torchscript.modules import Attributes, is_counter, is_plain
 from burn_import.frontends.torchscript.node_writer import have_equal_nodes
 from burn_import.frontends.torchscript.primitives import Raised
 from burn_import.frontends.torchscript.source_code import Code, Function

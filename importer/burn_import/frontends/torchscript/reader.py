@@ -1,7 +1,5 @@
 """Entry point: the model in an archive of ``torch.jit.save``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import combinations
 from pathlib import Path
@@ -12,8 +10,7 @@ import numpy as np
 from burn_import.frontends.checkpoints.limits import LIMITS, Limits
 from burn_import.frontends.onnx.files import map_file
 from burn_import.frontends.torch_export.builder import BOOL, FLOAT32, INT64, OPSETS
-from burn_import.frontends.torchscript.archive import Archive
-from burn_import.frontends.torchscript.budget import TooMuch
+from burn_import.frontends.torchscript.archive import Archive, TooMuch
 from burn_import.frontends.torchscript.inputs import Inputs, Key
 from burn_import.frontends.torchscript.program import Program
 from burn_import.options import Extents

@@ -1,15 +1,12 @@
 """Interpreter of statements: assignments, static branches and loops, returns."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from burn.record.errors import shown
 from burn_import.frontends.torch_export.builder import Value
-from burn_import.frontends.torchscript.archive import Archive
-from burn_import.frontends.torchscript.budget import TooMuch
+from burn_import.frontends.torchscript.archive import Archive, TooMuch
 from burn_import.frontends.torchscript.context_managers import (
     WithoutGradients,
     check_context,

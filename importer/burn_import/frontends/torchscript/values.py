@@ -6,14 +6,40 @@ at run time is a ``Value`` with ``is_number``; a tensor is a ``TensorRef``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
+from burn.record.errors import shown
 from burn_import.frontends.checkpoints.pickle_values import Instance
 from burn_import.frontends.torch_export.builder import FLOAT64, INT64, Value
 from burn_import.frontends.torch_export.complex_as_real import is_complex, viewed_as
+from burn_import.frontends.torchscript.source_code import Class
 from burn_ir import InvalidModel, UnsupportedModel
+
+
+def is_record(definition: object) -> TypeGuard[Class]:
+    """Return whether a definition in the code is a NamedTuple."""
+    return isinstance(definition, Class) and definition.bases == ("NamedTuple",)
+
+
+def record_of(
+    cls: Class, args: Sequence[PyValue], kwargs: Mapping[str, PyValue]
+) -> Record:
+    """Return an instance of a NamedTuple.
+
+    Raises:
+        InvalidModel: the arguments do not match the fields.
+    """
+    items = dict(zip(cls.fields, args, strict=False)) | dict(kwargs)
+    is_valid = len(args) + len(kwargs) == len(cls.fields)
+    if not is_valid or set(items) != set(cls.fields):
+        names = ", ".join(cls.fields)
+        raise InvalidModel(
+            f"{shown(cls.name)}: expected the fields {names}, got {len(args)} values"
+        )
+    return Record.of(cls.fields, (items[field] for field in cls.fields))
+
 
 PyValue: TypeAlias = Any
 

@@ -1,7 +1,5 @@
 """Activations that are smooth, or a product with a gate, recovered from formulas."""
 
-from __future__ import annotations
-
 from math import pi, sqrt
 
 from burn.dtypes import float64

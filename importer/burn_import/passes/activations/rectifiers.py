@@ -1,7 +1,5 @@
 """Activations with another formula on each side of 0, recovered from formulas."""
 
-from __future__ import annotations
-
 from math import isclose
 
 from burn.dtypes import is_float
@@ -93,14 +91,8 @@ clip = FormulaPass(
     "Recovers ``Clip`` from consecutive ``Min``, ``Max`` and ``Relu``.",
     (
         (_min_or_max("Min", Call("Relu", X), HIGH), _build_clip(None)),
-        (
-            _min_or_max("Min", _min_or_max("Max", X, LOW), HIGH),
-            _build_clip("low"),
-        ),
-        (
-            _min_or_max("Max", _min_or_max("Min", X, HIGH), LOW),
-            _build_clip("low"),
-        ),
+        (_min_or_max("Min", _min_or_max("Max", X, LOW), HIGH), _build_clip("low")),
+        (_min_or_max("Max", _min_or_max("Min", X, HIGH), LOW), _build_clip("low")),
         (Call("Clip", Call("Relu", X), Number(0), HIGH), _build_clip(None)),
         (Call("Clip", _RAISED, None, HIGH), _build_clip("low")),
     ),
@@ -125,10 +117,7 @@ def _leaky_from_max(match: Match, search: Search) -> Replacement:
 leaky_relu = FormulaPass(
     "leaky_relu",
     "Recovers LeakyReLU from its formula.",
-    (
-        (_positive(_SCALED), _leaky),
-        (_min_or_max("Max", X, _SCALED), _leaky_from_max),
-    ),
+    ((_positive(_SCALED), _leaky), (_min_or_max("Max", X, _SCALED), _leaky_from_max)),
     *("Where", "Max"),
 )
 

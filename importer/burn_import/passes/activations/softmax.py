@@ -1,7 +1,5 @@
 """Recovers Softmax, LogSoftmax and ReduceLogSumExp from their formulas."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from burn.dtypes import is_float

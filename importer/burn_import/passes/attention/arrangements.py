@@ -1,7 +1,5 @@
 """Where the elements of values come from, through reshapes, slices and sums."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count, zip_longest

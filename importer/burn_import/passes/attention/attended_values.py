@@ -1,7 +1,5 @@
 """The attention whose result a value is: an operator, or two products."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from burn_import.passes.attention.arrangements import MOVES, STEPS

@@ -1,7 +1,5 @@
 """Recovers attention from two ``Einsum`` with a softmax between them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
@@ -132,10 +130,7 @@ def _terms(flow: Dataflow, node: Node) -> tuple[str, str, str] | None:
 
 
 def _product(
-    node: Node,
-    terms: tuple[str, str, str],
-    at: int,
-    labels: tuple[list[str], str, str],
+    node: Node, terms: tuple[str, str, str], at: int, labels: tuple[list[str], str, str]
 ) -> Product | None:
     """Return the product whose left operand is operand ``at`` of an equation.
 
@@ -161,10 +156,7 @@ def _product(
 
 
 def _producer(
-    flow: Dataflow,
-    name: str | None,
-    passed: Mapping[str, tuple[int, ...]],
-    op: str,
+    flow: Dataflow, name: str | None, passed: Mapping[str, tuple[int, ...]], op: str
 ) -> Node | None:
     """Return the nearest producer of kind ``op`` behind nodes of kinds ``passed``."""
     names = [name]

@@ -1,7 +1,5 @@
 """Removes transposes of leading axes around functions of the last axis."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod

@@ -1,7 +1,5 @@
 """Simplification of mask conditions by terms that always hold."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from burn_import.passes.shapes.affine_indices import Ramp, Ramps

@@ -1,7 +1,5 @@
 """Masks on attention scores, and whether they can hide all keys of a row."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import NamedTuple, TypeAlias
 

@@ -1,7 +1,5 @@
 """Masks of ``nn.MultiheadAttention``, from what an attention adds to its scores."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from math import prod

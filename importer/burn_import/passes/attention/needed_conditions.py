@@ -1,7 +1,5 @@
 """Removes terms that always hold from the conditions of attention masks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn.dtypes import bool_

@@ -1,7 +1,5 @@
 """Query and key of an attention, and the factors of their product."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.passes.attention.mask_conditions import broadcasts

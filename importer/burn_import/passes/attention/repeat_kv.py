@@ -1,7 +1,5 @@
 """Removes copies of keys and values that groups of query heads share."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.dataflow import Dataflow

@@ -1,7 +1,5 @@
 """Recovers rotary position embedding from slices, products and a sum."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recovers rotary embedding from the two sums that rotate pairs of features."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -198,11 +196,7 @@ class _Axes(NamedTuple):
 
 
 def _nodes(
-    flow: Dataflow,
-    rotation: _Rotation,
-    last: Node,
-    tables: list[_Table],
-    axes: _Axes,
+    flow: Dataflow, rotation: _Rotation, last: Node, tables: list[_Table], axes: _Axes
 ) -> list[Node]:
     scope, classes = common_scope(*rotation.inner, last)
     last = replace(last, scope=scope, classes=classes)

@@ -1,7 +1,5 @@
 """Adds window masks to scores whose samples and windows share an axis."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.arrays import integers

@@ -1,7 +1,5 @@
 """Common subexpression elimination: merges equal nodes."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Hashable
 from typing import Any

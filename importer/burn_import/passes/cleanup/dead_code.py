@@ -1,7 +1,5 @@
 """Dead code elimination: removes nodes whose results are not needed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.graphs import captures, with_nodes

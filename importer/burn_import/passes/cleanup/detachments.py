@@ -1,7 +1,5 @@
 """Removes ``Detach`` of values that have no gradient."""
 
-from __future__ import annotations
-
 from burn.dtypes import is_float
 from burn_import.provenance.trainable import is_trained
 from burn_import.rewriting.graphs import rename

@@ -1,7 +1,5 @@
 """Replaces an ``If`` with a constant condition by the branch that runs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.graphs import rename

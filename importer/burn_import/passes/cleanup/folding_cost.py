@@ -1,7 +1,5 @@
 """Estimates of the work and memory needed to fold a constant node."""
 
-from __future__ import annotations
-
 from math import prod
 
 from burn_ir.graph import Graph, Node

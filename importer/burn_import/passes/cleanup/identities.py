@@ -1,7 +1,5 @@
 """Removes operators that return their operand, where types prove it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from math import prod
 

@@ -1,7 +1,5 @@
 """Removes gathers that read every element of a matrix in its own position."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 from burn_import.passes.shapes.affine_indices import Ramp, Ramps

@@ -1,7 +1,5 @@
 """Replaces large broadcast constants by nodes that broadcast at run time."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

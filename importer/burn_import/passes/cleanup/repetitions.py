@@ -1,7 +1,5 @@
 """Removes operators that invert or repeat the one before them."""
 
-from __future__ import annotations
-
 from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Identity

@@ -1,7 +1,5 @@
 """Recovers ``Where`` from sums of products with a condition and its negation."""
 
-from __future__ import annotations
-
 from math import isfinite
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Moves computations on constants alone to their first reader."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Removes gathers that read every element of a tensor in memory order."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.passes.shapes.affine_indices import Ramp, Ramps

@@ -1,7 +1,5 @@
 """Replaces gathers from a table of equal integers by a filled tensor."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 from burn_import.rewriting.arrays import core

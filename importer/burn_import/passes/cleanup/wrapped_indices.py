@@ -1,7 +1,5 @@
 """Removes the arithmetic that adds the extent of an axis to negative indices."""
 
-from __future__ import annotations
-
 from burn.dtypes import is_float
 from burn_import.rewriting.graphs import with_nodes
 from burn_import.rewriting.pattern import (

@@ -1,7 +1,5 @@
 """Recovers the bias of a convolution from a following addition, or that it has none."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.arrays import derive

@@ -1,7 +1,5 @@
 """Merges zero padding into the padding of the following convolution."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.dataflow import Dataflow

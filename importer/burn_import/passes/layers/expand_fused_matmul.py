@@ -1,7 +1,5 @@
 """Expands onnxruntime's ``FusedMatMul`` to transposes, a product and a scale."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.arrays import number

@@ -1,7 +1,5 @@
 """Expands onnxruntime's ``SkipLayerNormalization`` to a residual sum and a norm."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Recovers ``nn.Linear`` from products with a constant matrix."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recovers linear functions whose weights are pieces of a stored matrix."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.dataflow import Dataflow

@@ -1,7 +1,5 @@
 """Applies linear layers to tensors of any rank instead of flattened rows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 from burn_import.passes.shapes.compose_movements import RESHAPES, needs_no_shape

@@ -1,7 +1,5 @@
 """Folds functions of a decision tree into its leaves; merges sums of trees."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 

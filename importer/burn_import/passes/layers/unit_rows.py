@@ -1,7 +1,5 @@
 """Recovers layers of one spatial axis from those of two, one of extent 1."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.arrays import derive, integers

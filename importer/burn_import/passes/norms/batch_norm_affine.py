@@ -1,7 +1,5 @@
 """Recovers the weight and bias of batch norms that are stored as separate layers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Folds batch normalization into the preceding layer, for inference only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from math import prod

@@ -1,7 +1,5 @@
 """Recovers group normalization from instance normalization between reshapes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from burn.dtypes import is_float

@@ -1,7 +1,5 @@
 """Recovers instance normalization with a weight and a bias per channel."""
 
-from __future__ import annotations
-
 from burn.dtypes import is_float
 from burn_import.passes.norms.group_norm import MARKS, Standard, channel_vector
 from burn_import.rewriting.pattern import (

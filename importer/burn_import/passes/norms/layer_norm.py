@@ -1,7 +1,5 @@
 """Recovers layer normalization from its decompositions."""
 
-from __future__ import annotations
-
 from burn_import.passes.norms.matching import (
     WEIGHT,
     Cast,

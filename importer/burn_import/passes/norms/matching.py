@@ -1,7 +1,5 @@
 """Patterns that several normalizations share."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Removes weights of ones and biases of zeros that ONNX requires of norms."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.passes.cleanup.identities import is_weight

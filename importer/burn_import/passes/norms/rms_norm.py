@@ -1,7 +1,5 @@
 """Recovers normalization by the root mean square."""
 
-from __future__ import annotations
-
 from burn_import.passes.norms.matching import (
     WEIGHT,
     Cast,

@@ -1,7 +1,5 @@
 """Linear layers of a recurrent cell, and their weights as the cell's parameters."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -4,8 +4,6 @@ An ONNX node is one layer, with time first and the directions on their own axis.
 Exporters write a stack as consecutive nodes with transposes and reshapes in between.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ Exporters write a step of a recurrent layer as two linear layers, a split of the
 results, and the gates. Steps with the same weights are calls of one cell.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -186,11 +184,7 @@ class _Recovery:
                         yield from self.gru_cell((xr, xz, xn), (hr, hz, hn), h, nodes)
 
     def gru_cell(
-        self,
-        x: tuple[str, ...],
-        h: tuple[str, ...],
-        state: str,
-        step_nodes: list[Node],
+        self, x: tuple[str, ...], h: tuple[str, ...], state: str, step_nodes: list[Node]
     ) -> Iterator[Step]:
         cuts = [self.weights.cut(list(pieces)) for pieces in (x, h)]
         if cuts[0] is None or cuts[1] is None or cuts[0].gates != cuts[1].gates:

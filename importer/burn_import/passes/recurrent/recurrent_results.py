@@ -1,7 +1,5 @@
 """Replacement of ONNX's recurrent nodes by one layer of PyTorch's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 

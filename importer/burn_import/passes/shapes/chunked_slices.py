@@ -1,7 +1,5 @@
 """Writes slices that are all the equal parts of an axis as one split."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import replace
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Composes two consecutive transposes, reshapes, or insertions of axes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 

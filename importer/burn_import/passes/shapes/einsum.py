@@ -1,7 +1,5 @@
 """Writes a matrix product between transposes as ``einsum`` if that is shorter."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from string import ascii_lowercase
 

@@ -1,7 +1,5 @@
 """Splits into equal sizes are given by their number instead of their sizes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.dataflow import Dataflow

@@ -1,7 +1,5 @@
 """Counts positions along an axis as integers, and casts them afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

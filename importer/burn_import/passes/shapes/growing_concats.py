@@ -1,7 +1,5 @@
 """Extends the previous concatenation where a list of features grows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 

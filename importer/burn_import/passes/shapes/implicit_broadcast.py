@@ -1,7 +1,5 @@
 """Removes ``Expand`` in front of operators that broadcast."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Recovers ``Unsqueeze`` from reshapes that only insert an axis."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 

@@ -1,7 +1,5 @@
 """Removes leading axes of extent 1 from operands that broadcast."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 from burn_import.passes.shapes.implicit_broadcast import ELEMENTWISE

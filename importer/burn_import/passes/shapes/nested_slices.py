@@ -1,7 +1,5 @@
 """Joins slices of slices along other axes: ``x[:, ::2, 1::2]``."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.arrays import integers

@@ -1,7 +1,5 @@
 """Recovers pixel shuffle from two reshapes and a permutation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.dataflow import Dataflow

@@ -1,7 +1,5 @@
 """Removes axes of extent 1 before and after reductions, or keeps them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from math import prod
 

@@ -1,7 +1,5 @@
 """Replaces the computed target of a reshape by numbers, with -1 for one extent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """Recovers ``roll`` from the concatenation of two slices."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 from burn_import.rewriting.dataflow import Dataflow

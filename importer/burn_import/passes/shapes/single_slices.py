@@ -1,7 +1,5 @@
 """Writes slices and parts of one entry whose axis is removed as indices: ``x[0]``."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Splits an axis before a transpose instead of after it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.arrays import integers

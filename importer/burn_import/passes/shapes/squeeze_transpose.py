@@ -1,7 +1,5 @@
 """Removes axes of extent 1 that are inserted for a transpose alone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.rewriting.dataflow import Dataflow

@@ -1,7 +1,5 @@
 """Concatenates the slices that are written into a tensor one after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 

@@ -7,8 +7,6 @@ block. A chain with the operators of a block's main branch is such a block witho
 sum, and chains that recur between branches are blocks too.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Detection of convolutional blocks that are chains of nodes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain

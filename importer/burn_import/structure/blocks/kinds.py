@@ -1,7 +1,5 @@
 """Keys that are equal for nodes that differ only in sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 
 from burn_ir.graph import Graph, Node

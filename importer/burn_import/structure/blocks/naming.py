@@ -1,7 +1,5 @@
 """Names of the layers in a graph without names of modules."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Periods in a chain of operators."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 
 #: The longest period that is looked for.

@@ -5,8 +5,6 @@ paths from the value to the join lie inside, and nothing outside reads another v
 the region.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce

@@ -5,8 +5,6 @@ have the same operator and weights of the same shapes, and their operands must c
 producers at the same distance, or from a common one.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -6,8 +6,6 @@ if they are the same operators with the same weights, position by position, each
 a group of its own.
 """
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,9 +31,7 @@ class Group:
 
 
 def arrange(
-    groups: list[Group],
-    order: Mapping[int, int],
-    split: Callable[[Group], list[Group]],
+    groups: list[Group], order: Mapping[int, int], split: Callable[[Group], list[Group]]
 ) -> list[Group]:
     """Return ``groups`` in an executable order, close to that of the file.
 

@@ -1,7 +1,5 @@
 """Calls of one module with inputs of several sizes, as of a head over feature maps."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

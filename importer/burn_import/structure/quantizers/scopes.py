@@ -6,8 +6,6 @@ quantizes its own input gets floats alone, and equal layers stay equal: the last
 no reader of integers.
 """
 
-from __future__ import annotations
-
 from burn_import.provenance.path_segments import Path, common
 from burn_import.structure.places import Places
 from burn_ir.graph import Graph, Node

@@ -6,8 +6,6 @@ that follow from the opened extent are rewritten, and the result is compared wit
 file: examples in one batch must give what each gives alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

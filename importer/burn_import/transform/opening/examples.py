@@ -1,7 +1,5 @@
 """The check that examples of an opened batch do not depend on each other."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The types of a graph in which one extent of the inputs has become a symbol."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

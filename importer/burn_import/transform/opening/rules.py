@@ -1,7 +1,5 @@
 """Rewriting of constants that the batch is part of, by operator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from math import prod

@@ -288,9 +288,7 @@ def _roots(nodes: Nodes, below: Array, leaf: Array) -> Array:
 
 
 def _leaves(
-    entries: Entries,
-    positions: dict[tuple[int, int], int],
-    number: Array,
+    entries: Entries, positions: dict[tuple[int, int], int], number: Array
 ) -> tuple[Array, Array]:
     """Return targets and weights of all leaves, padded to the largest leaf."""
     trees, nodes, targets, weights = entries

@@ -247,11 +247,7 @@ class Listed:
         "NONE"
     )
 
-    def nodes(
-        self,
-        entries: Entries,
-        dtype: DType,
-    ) -> Forest:
+    def nodes(self, entries: Entries, dtype: DType) -> Forest:
         """Return the arrays of the trees; ``entries`` are as for ``from_nodes``."""
         values = numbers(
             self.nodes_values, self.nodes_values_as_tensor, "nodes_values", dtype

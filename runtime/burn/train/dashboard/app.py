@@ -18,12 +18,7 @@ from textual.containers import Horizontal
 from textual.widgets import Footer, Label, ProgressBar, Static, Tab, Tabs
 from textual_plotext import PlotextPlot
 
-from burn.train.dashboard.state import (
-    RunState,
-    Series,
-    format_seconds,
-    thin_series,
-)
+from burn.train.dashboard.state import RunState, Series, format_seconds, thin_series
 from burn.train.dashboard.viewer import print_output
 
 #: Seconds between two drawings of values and messages, and of the plots, which take a

@@ -74,3 +74,14 @@ def test_constructor_calls_have_the_new_names() -> None:
         "self.blocks = nn.ModuleTuple(Block(), AttentionBlock(8))"
     ]
     assert [one.name for one in changed] == ["Net", "Block", "AttentionBlock"]
+
+
+def test_strings_and_attributes_keep_the_old_names() -> None:
+    classes = texts(Net=["block"], Block=["conv"], Block2=["attention"])
+    classes[0].fields = ['self.Block2 = Block2(8, mode="Block2")']
+    classes[0].steps = 'Block2(8), *(Block2(mode="Block2") for _ in range(3))'
+    changed = with_names(classes, distinctive_names(classes))
+    assert changed[0].fields == ['self.Block2 = AttentionBlock(8, mode="Block2")']
+    assert changed[0].steps == (
+        'AttentionBlock(8), *(AttentionBlock(mode="Block2") for _ in range(3))'
+    )

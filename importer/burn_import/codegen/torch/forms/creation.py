@@ -1,12 +1,9 @@
 """Forms of primitives that create tensors of a given shape and value."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import Tensor, ops
-from burn_import.codegen.torch.dtypes import torch_dtype
-from burn_import.codegen.torch.registry import form
+from burn_import.codegen.torch.registry import form, torch_dtype
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import ATOM, Expression
 from burn_import.tracing.trace import Apply

@@ -1,7 +1,5 @@
 """Forms of elementwise primitives."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -167,11 +165,7 @@ def _with_option(r: TorchRenderer, call: Apply, head: str, **names: str) -> Expr
     return r.call(head, [r.tensor(arguments["x"])], options)
 
 
-_DEFAULTS: Mapping[str, Any] = {
-    "F.leaky_relu": 0.01,
-    "F.elu": 1.0,
-    "F.celu": 1.0,
-}
+_DEFAULTS: Mapping[str, Any] = {"F.leaky_relu": 0.01, "F.elu": 1.0, "F.celu": 1.0}
 
 
 @form(ops.gelu)

@@ -1,7 +1,5 @@
 """Forms of indexing, gathering and scattering primitives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import Tensor, ops

@@ -1,7 +1,5 @@
 """Forms of linear, convolution, normalization and attention primitives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import Tensor, ops

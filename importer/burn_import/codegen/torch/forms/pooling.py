@@ -1,7 +1,5 @@
 """Forms of pooling and resampling."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

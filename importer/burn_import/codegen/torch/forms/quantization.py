@@ -1,13 +1,10 @@
 """Forms of quantized primitives: helpers with the same parameters."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import ops
 from burn.dtypes import float32, uint8
-from burn_import.codegen.torch.dtypes import torch_dtype
-from burn_import.codegen.torch.registry import form, refusal, unless
+from burn_import.codegen.torch.registry import form, refusal, torch_dtype, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal

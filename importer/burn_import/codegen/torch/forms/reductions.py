@@ -1,13 +1,10 @@
 """Forms of reductions and cumulative primitives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import ops
 from burn.dtypes import bool_, is_float, is_integer
-from burn_import.codegen.torch.dtypes import torch_dtype
-from burn_import.codegen.torch.registry import flag, form, refusal
+from burn_import.codegen.torch.registry import flag, form, refusal, torch_dtype
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.identifiers import literal

@@ -1,12 +1,9 @@
 """Forms of sequences, which are Python lists of tensors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import ops
-from burn_import.codegen.torch.dtypes import torch_dtype
-from burn_import.codegen.torch.registry import form, unless
+from burn_import.codegen.torch.registry import form, torch_dtype, unless
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import ATOM, Expression, merge
 from burn_import.tracing.trace import Apply

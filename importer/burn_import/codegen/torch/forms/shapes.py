@@ -1,12 +1,14 @@
 """Forms of primitives that rearrange elements."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import Tensor, ops
-from burn_import.codegen.torch.constructor_arguments import has_parameter_numbers
-from burn_import.codegen.torch.registry import form, refusal, unless
+from burn_import.codegen.torch.registry import (
+    form,
+    has_parameter_numbers,
+    refusal,
+    unless,
+)
 from burn_import.codegen.torch.renderer import TorchRenderer
 from burn_import.tracing.expression import ATOM, Expression
 from burn_import.tracing.identifiers import literal

@@ -1,7 +1,5 @@
 """Forms of signal transforms and recurrent operators."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn import ops

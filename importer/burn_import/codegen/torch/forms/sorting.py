@@ -1,7 +1,5 @@
 """Forms of sorting and selection primitives."""
 
-from __future__ import annotations
-
 from burn import ops
 from burn_import.codegen.torch.registry import flag, form, refusal, unless
 from burn_import.codegen.torch.renderer import TorchRenderer

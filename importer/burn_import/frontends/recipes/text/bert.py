@@ -1,12 +1,16 @@
 """BERT: an encoder with its pooler, and the heads of Hugging Face."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.config_checks import Supports, any_of
-from burn_import.frontends.recipes.cross_checks import agree, extent, heads, length
+from burn_import.frontends.recipes.config_checks import (
+    Supports,
+    agree,
+    any_of,
+    extent,
+    heads,
+    length,
+)
 from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.heads import scores, vocabulary

@@ -1,19 +1,124 @@
 """CLIP: encoders of text and images with a shared embedding space."""
 
-from __future__ import annotations
+from math import isqrt
 
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.config_checks import any_of
-from burn_import.frontends.recipes.graph_writer import BATCH, RecipeWriter
-from burn_import.frontends.recipes.registry import recipe
-from burn_import.frontends.recipes.text.clip_encoders import (
-    PATCHES,
-    WORDS,
-    text_model,
-    vision_model,
+from burn_import.frontends.recipes.config_checks import (
+    Fact,
+    agree,
+    any_of,
+    extent,
+    heads,
+    length,
 )
-from burn_ir.dim import symbol
+from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, RecipeWriter
+from burn_import.frontends.recipes.registry import recipe
+from burn_ir import InvalidModel
+from burn_ir.dim import Dim, symbol
 from burn_ir.raw import RawModel
+
+#: The default ``eos_token_id``. The first configurations have 2 and mean the last token
+#: of the vocabulary.
+EARLY = 2
+WORDS = "embeddings.token_embedding.weight"
+PATCHES = "embeddings.patch_embedding.weight"
+PLACES = "embeddings.position_embedding.weight"
+
+
+def text_model(w: RecipeWriter, config: Config, batch: Dim) -> tuple[str, str]:
+    """Return the hidden states of texts, and those of their end tokens."""
+    ids = w.input("input_ids", "int64", batch, LENGTH)
+    mask = w.padding_mask(w.input("attention_mask", "int64", batch, LENGTH))
+    with w.module("text_model", "CLIPTextTransformer"):
+        agree(
+            config,
+            vocab_size=extent(w, WORDS, 0),
+            max_position_embeddings=extent(w, PLACES, 0),
+            **sizes(w),
+        )
+        w.weights.ignore(w.key("embeddings.position_ids"))
+        with w.module("embeddings", "CLIPTextEmbeddings"):
+            places = w.op("Unsqueeze", w.positions(ids), [0])
+            x = w.embedding("token_embedding", ids)
+            x = w.add(x, w.embedding("position_embedding", places))
+        x = encoder(w, config, x, mask)
+        x = w.layer_norm("final_layer_norm", x, config.get("layer_norm_eps", 1e-5))
+        end = config.get("eos_token_id", EARLY)
+        if end != EARLY:
+            ids = w.op("Cast", w.op("Equal", ids, end), to=7)
+        ends = w.op("ArgMax", ids, axis=-1, keepdims=1)
+        return x, w.op("GatherND", x, ends, batch_dims=1)
+
+
+def vision_model(w: RecipeWriter, config: Config, batch: Dim) -> tuple[str, str]:
+    """Return the hidden states of images, and the normalized class token."""
+    with w.module("vision_model", "CLIPVisionTransformer"):
+        eps = config.get("layer_norm_eps", 1e-5)
+        x = vision_embeddings(w, config, batch)
+        x = encoder(w, config, w.layer_norm("pre_layrnorm", x, eps))
+        first = w.op("Gather", x, 0, axis=1)
+        return x, w.layer_norm("post_layernorm", first, eps)
+
+
+def vision_embeddings(w: RecipeWriter, config: Config, batch: Dim) -> str:
+    """Return the class token and patches with position embeddings."""
+    extent(w, PATCHES, 3)
+    _, channels, *size = w.shape(PATCHES)
+    count = w.shape(PLACES)[0] - 1
+    side = isqrt(count)
+    if side * side != count:
+        raise InvalidModel(f"expected positions of a square of patches, got {count}")
+    extents = [side * each for each in size]
+    clause = f"there are {count} patches of {size}"
+    agree(
+        config,
+        patch_size=extent(w, PATCHES, 2),
+        image_size=Fact(extents[0], clause),
+        **sizes(w),
+    )
+    w.weights.ignore(w.key("embeddings.position_ids"))
+    pixels = w.input("pixel_values", "float32", batch, channels, *extents)
+    with w.module("embeddings", "CLIPVisionEmbeddings"):
+        patches = w.patches("patch_embedding", pixels, size[0])
+        x = w.after_token("class_embedding", patches)
+        return w.add(x, w.weight("position_embedding.weight"))
+
+
+def sizes(w: RecipeWriter) -> dict[str, Fact]:
+    """Return the sizes that the layers of both encoders have."""
+    first = "encoder.layers.0"
+    return {
+        "hidden_size": extent(w, f"{first}.self_attn.q_proj.weight", 1),
+        "intermediate_size": extent(w, f"{first}.mlp.fc1.weight", 0),
+        "num_hidden_layers": length(w, "encoder.layers"),
+    }
+
+
+def encoder(w: RecipeWriter, config: Config, x: str, mask: str | None = None) -> str:
+    """Apply layers of attention and MLP; causal if there is a mask."""
+    eps = config.get("layer_norm_eps", 1e-5)
+    with w.module("encoder", "CLIPEncoder"):
+        for number in range(w.count("layers")):
+            with w.module(f"layers.{number}", "CLIPEncoderLayer"):
+                y = w.layer_norm("layer_norm1", x, eps)
+                with w.module("self_attn", "CLIPAttention"):
+                    y = self_attention(w, config, y, mask)
+                x = w.add(x, y)
+                y = w.layer_norm("layer_norm2", x, eps)
+                with w.module("mlp", "CLIPMLP"):
+                    act = config.get("hidden_act", "quick_gelu")
+                    y = w.linear("fc2", w.activation(act, w.linear("fc1", y)))
+                x = w.add(x, y)
+    return x
+
+
+def self_attention(w: RecipeWriter, config: Config, x: str, mask: str | None) -> str:
+    """Apply self-attention; causal if there is a mask."""
+    count = heads(w, config, "q_proj")
+    query, key, value = (w.heads(w.linear(f"{n}_proj", x), count) for n in "qkv")
+    attended = w.attention(query, key, value, mask, causal=mask is not None)
+    return w.linear("out_proj", w.merged(attended))
+
 
 TEXT, IMAGES = symbol("texts"), symbol("images")
 #: Entries that weights determine, and those of an encoder that is absent.

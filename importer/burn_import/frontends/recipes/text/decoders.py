@@ -1,16 +1,14 @@
 """Parts shared by decoders with rotary positions: Llama and relatives, Gemma."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from burn.record.errors import shown
 from burn_import.frontends.recipes.config import Config, NotClaimed
-from burn_import.frontends.recipes.config_checks import any_of
-from burn_import.frontends.recipes.cross_checks import (
+from burn_import.frontends.recipes.config_checks import (
     Fact,
     agree,
+    any_of,
     extent,
     heads,
     length,

@@ -1,10 +1,13 @@
 """DistilBERT: BERT without segments and pooler."""
 
-from __future__ import annotations
-
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.config_checks import any_of
-from burn_import.frontends.recipes.cross_checks import agree, extent, heads, length
+from burn_import.frontends.recipes.config_checks import (
+    agree,
+    any_of,
+    extent,
+    heads,
+    length,
+)
 from burn_import.frontends.recipes.graph_writer import BATCH, LENGTH, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.heads import scores, vocabulary

@@ -1,7 +1,5 @@
 """Gemma, Gemma 2 and the text model of Gemma 3."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from burn_import.frontends.recipes.config import Config

@@ -1,7 +1,5 @@
 """Heads of encoders and decoders of text."""
 
-from __future__ import annotations
-
 from burn.record.errors import shown
 from burn_import.frontends.recipes.config import Config, NotClaimed
 from burn_import.frontends.recipes.graph_writer import RecipeWriter

@@ -1,7 +1,5 @@
 """Llama and similar decoders: Mistral, Qwen2 and Qwen3."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from burn_import.frontends.recipes.config import Config

@@ -1,7 +1,5 @@
 """RoBERTa: BERT with positions that skip padding, and its own heads."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from burn_import.frontends.recipes.config import Config

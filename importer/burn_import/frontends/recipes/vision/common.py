@@ -1,7 +1,5 @@
 """Parts shared by recipes of networks for images."""
 
-from __future__ import annotations
-
 from burn.dtypes import name_of
 from burn_import.frontends.recipes.graph_writer import BATCH, RecipeWriter
 from burn_ir.dim import Dim, symbol

@@ -1,7 +1,5 @@
 """ConvNeXt with the keys of torchvision and of Hugging Face."""
 
-from __future__ import annotations
-
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.config_checks import IMAGES, any_of
 from burn_import.frontends.recipes.graph_writer import LOGITS, RecipeWriter

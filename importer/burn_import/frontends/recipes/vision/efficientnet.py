@@ -1,7 +1,5 @@
 """EfficientNet and EfficientNetV2 with the keys of torchvision."""
 
-from __future__ import annotations
-
 from burn_import.frontends.recipes.config import Config
 from burn_import.frontends.recipes.graph_writer import LOGITS, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe

@@ -1,7 +1,5 @@
 """MobileNetV2 with the keys of torchvision and of Hugging Face."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from burn_import.frontends.recipes.config import Config

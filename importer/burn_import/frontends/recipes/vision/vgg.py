@@ -1,7 +1,5 @@
 """VGG with the keys of torchvision, with and without batch norms."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from math import isqrt
 

@@ -1,12 +1,9 @@
 """The vision transformer for image classification."""
 
-from __future__ import annotations
-
 from math import isqrt
 
 from burn_import.frontends.recipes.config import Config
-from burn_import.frontends.recipes.config_checks import IMAGES, any_of
-from burn_import.frontends.recipes.cross_checks import heads
+from burn_import.frontends.recipes.config_checks import IMAGES, any_of, heads
 from burn_import.frontends.recipes.graph_writer import BATCH, RecipeWriter
 from burn_import.frontends.recipes.registry import recipe
 from burn_ir import InvalidModel
@@ -20,10 +17,7 @@ from burn_ir.raw import RawModel
     "vit.embeddings.patch_embeddings.projection.weight",
     "vit.layernorm.weight",
     "classifier.weight",
-    supports={
-        **IMAGES,
-        **any_of("encoder_stride", "pooler_act", "pooler_output_size"),
-    },
+    supports={**IMAGES, **any_of("encoder_stride", "pooler_act", "pooler_output_size")},
 )
 def vit(w: RecipeWriter, config: Config) -> RawModel:
     """Return the graph of ``ViTForImageClassification``: the scores of the classes."""

@@ -1,7 +1,5 @@
 """The vision transformer with the keys of torchvision."""
 
-from __future__ import annotations
-
 from math import isqrt
 
 from burn_import.frontends.recipes.config import Config

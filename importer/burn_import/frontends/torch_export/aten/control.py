@@ -1,7 +1,5 @@
 """Branches, loops, and inlined subgraphs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from burn_import.frontends.torch_export.builder import BOOL, FLOAT64, INT64, Value
-from burn_import.frontends.torch_export.complex_as_real import is_complex
-from burn_import.frontends.torchscript.control_flow.uninitialized import like
-from burn_import.frontends.torchscript.expressions import (
-    Expressions,
+from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    FLOAT64,
+    INT64,
+    Value,
+    kind_of,
 )
+from burn_import.frontends.torch_export.complex_as_real import is_complex
+from burn_import.frontends.torchscript.expressions import Expressions
 from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
@@ -24,6 +27,34 @@ from burn_import.frontends.torchscript.values import (
 )
 from burn_ir import UnsupportedModel
 from burn_ir.graph_builder import Origin
+
+
+def like(obj: PyValue, writer: NodeWriter, others: Iterable[PyValue]) -> PyValue:
+    """Return a placeholder of the structure and type of ``obj``, valid in ``writer``.
+
+    A tensor becomes one of ``others`` with the same extents; UNINITIALIZED if none has
+    them.
+    """
+    if isinstance(obj, list | tuple):
+        others = list(others)
+        return rebuilt(obj, (like(item, writer, others) for item in obj))
+    value = obj.value if isinstance(obj, TensorRef) else obj
+    if not isinstance(value, Value) or writer.has(value):
+        return obj
+    if value.is_number:
+        return {0: False, 1: 0}.get(kind_of(value.dtype), 0.0)
+    kind = value.dtype, value.dims
+    for other in others:
+        if (
+            isinstance(other, TensorRef)
+            and not other.stale
+            and writer.has(other.current)
+        ):
+            candidate = other.current
+            if (candidate.dtype, candidate.dims) == kind:
+                return replace(candidate, is_number=False)
+    return UNINITIALIZED
+
 
 _SCALARS = (bool, int, float)
 Container = list[Any] | dict[Any, Any]

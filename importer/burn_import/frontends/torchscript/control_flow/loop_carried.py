@@ -1,7 +1,5 @@
 """Loop-carried values: names, tensors changed in place, list items."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

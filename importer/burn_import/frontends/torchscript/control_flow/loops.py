@@ -1,7 +1,5 @@
 """Loops whose trip count is known only at run time."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,20 +12,20 @@ from burn_import.frontends.torchscript.control_flow.branch_results import (
     Side,
     are_numbers,
     as_py_value,
+    like,
     to_value,
 )
-from burn_import.frontends.torchscript.control_flow.control import side_of
+from burn_import.frontends.torchscript.control_flow.control import (
+    appended_names,
+    left_by,
+    local_names,
+    side_of,
+)
 from burn_import.frontends.torchscript.control_flow.loop_carried import (
     Carried,
     is_same,
     plain_parts,
 )
-from burn_import.frontends.torchscript.control_flow.scopes import (
-    appended_names,
-    left_by,
-    local_names,
-)
-from burn_import.frontends.torchscript.control_flow.uninitialized import like
 from burn_import.frontends.torchscript.expressions import Expressions, Frame
 from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.values import (

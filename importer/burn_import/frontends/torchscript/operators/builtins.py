@@ -1,20 +1,25 @@
 """Functions on numbers, tensors and loops that are not ATen rules."""
 
-from __future__ import annotations
-
 import ast
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
+from burn.dtypes import DType
+from burn_import.frontends.torch_export.aten import RULES
 from burn_import.frontends.torch_export.builder import (
+    BOOL,
+    FLOAT32,
     FLOAT64,
+    INT64,
     Value,
     kind_of,
     promoted_dtype,
 )
 from burn_import.frontends.torch_export.complex_as_real import is_complex
-from burn_import.frontends.torchscript.operators.calls import OperatorCalls
+from burn_import.frontends.torchscript.node_writer import NodeWriter
 from burn_import.frontends.torchscript.operators.dtypes import (
     scalar_number,
     scalar_type,
@@ -22,6 +27,113 @@ from burn_import.frontends.torchscript.operators.dtypes import (
 from burn_import.frontends.torchscript.values import DEVICE, UNKNOWN, PyValue, TensorRef
 from burn_ir import UnsupportedModel
 from burn_ir.graph_builder import Origin
+
+
+@dataclass(frozen=True)
+class AtenCall:
+    """A call of ``torch.name``: its ATen target and its arguments by name."""
+
+    name: str
+    target: str
+    args: Mapping[str, Any]
+    origin: Origin
+
+
+class OperatorCalls(ABC):
+    """Operators as nodes; ``writer`` receives the nodes."""
+
+    writer: NodeWriter
+
+    @abstractmethod
+    def call(
+        self,
+        name: str,
+        args: list[PyValue],
+        kwargs: dict[str, PyValue],
+        origin: Origin,
+        count: int | None = None,
+    ) -> PyValue:
+        """Return the result of ``torch.name(*args, **kwargs)``.
+
+        ``count`` is the number of names that the result is unpacked to.
+
+        Raises:
+            UnsupportedModel: the operator is not supported.
+            InvalidModel: the arguments do not fit.
+        """
+
+    @abstractmethod
+    def operator(
+        self,
+        name: str,
+        args: list[PyValue],
+        kwargs: dict[str, PyValue],
+        origin: Origin,
+        count: int | None = None,
+    ) -> PyValue:
+        """Return the result of an ATen operator, a tensor or a list of them."""
+
+    @abstractmethod
+    def leaves(self, obj: PyValue) -> Iterator[PyValue]:
+        """Yield the leaves of nested lists, tuples and dicts."""
+
+    @abstractmethod
+    def number(self, target: str, args: Sequence[PyValue], origin: Origin) -> PyValue:
+        """Return the result of a function of numbers, as a number if it is known."""
+
+    @abstractmethod
+    def size(self, origin: Origin, x: TensorRef, dim: int | None = None) -> PyValue:
+        """Return an extent of a tensor, or all of them."""
+
+    @abstractmethod
+    def as_number(self, x: PyValue, origin: Origin) -> PyValue:
+        """Return a tensor of one element as a number; numbers unchanged."""
+
+    @abstractmethod
+    def tensor(self, x: PyValue, origin: Origin, dtype: Any = None) -> TensorRef:
+        """Return a number, or a list of numbers, as a tensor."""
+
+
+def has_computed_numbers(x: PyValue) -> bool:
+    """Return whether a number, or one in nested lists, is known only at run time."""
+    return any(isinstance(number, Value) for number in _numbers(x))
+
+
+def computed_tensor(
+    operators: OperatorCalls, x: Any, origin: Origin, dtype: DType | None
+) -> TensorRef:
+    """Return numbers as a tensor; ``dtype`` is by default that of PyTorch."""
+    kind = dtype or _default_dtype(x)
+    if isinstance(x, list | tuple):
+        parts = [computed_tensor(operators, item, origin, kind) for item in x]
+        stacked = operators.operator("stack", [parts], {}, origin)
+        assert isinstance(stacked, TensorRef)
+        return stacked
+    if not isinstance(x, Value):
+        return operators.tensor(x, origin, kind)
+    result, named = Value("", kind, ()), {"self": x, "dtype": kind}
+    (value,) = operators.writer.apply(RULES["aten.to.dtype"], origin, [result], named)
+    assert value is not None
+    return TensorRef(Value(value.name, kind, ()))
+
+
+def _default_dtype(x: PyValue) -> DType:
+    kinds = [
+        kind_of(number.dtype) if isinstance(number, Value) else _KINDS[type(number)]
+        for number in _numbers(x)
+    ]
+    return (BOOL, INT64, FLOAT32)[max(kinds)]
+
+
+_KINDS = {bool: 0, int: 1, float: 2}
+
+
+def _numbers(x: Any) -> Iterator[Any]:
+    if isinstance(x, list | tuple):
+        for item in x:
+            yield from _numbers(item)
+    else:
+        yield x
 
 
 def _dim(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:

@@ -4,8 +4,6 @@ Results are bounded: numbers have 64 bits, as in TorchScript, and the length of 
 and strings is limited.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Result dtypes of operators by PyTorch's rules, since the code has none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,10 +17,7 @@ from burn_import.frontends.torch_export.builder import (
     kind_of,
     promoted_dtype,
 )
-from burn_import.frontends.torch_export.complex_as_real import (
-    complex_dtype,
-    part_dtype,
-)
+from burn_import.frontends.torch_export.complex_as_real import complex_dtype, part_dtype
 from burn_ir import UnsupportedModel
 
 #: The dtype of each ``c10::ScalarType`` number, which the code uses.

@@ -4,12 +4,10 @@ A loop that appends a tensor in each iteration returns all of them as one stacke
 tensor. Such a list can be stacked, concatenated, counted, and extended.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from burn_import.frontends.torch_export.builder import Value
-from burn_import.frontends.torchscript.operators.calls import OperatorCalls
+from burn_import.frontends.torchscript.operators.builtins import OperatorCalls
 from burn_import.frontends.torchscript.values import (
     AppendedItems,
     PyValue,

@@ -1,7 +1,5 @@
 """Calls of ``torch.*``: numbers are evaluated, tensors become nodes by the rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,11 +18,12 @@ from burn_import.frontends.torch_export.builder import (
 from burn_import.frontends.torch_export.complex_as_real import stored_array, viewed_as
 from burn_import.frontends.torch_export.registry import Entry
 from burn_import.frontends.torch_export.rule_calls import rule_of
-from burn_import.frontends.torchscript.budget import Budget
+from burn_import.frontends.torchscript.archive import Budget
 from burn_import.frontends.torchscript.node_writer import NodeWriter
-from burn_import.frontends.torchscript.operators.builtins import SPECIAL
-from burn_import.frontends.torchscript.operators.calls import AtenCall, OperatorCalls
-from burn_import.frontends.torchscript.operators.computed_tensors import (
+from burn_import.frontends.torchscript.operators.builtins import (
+    SPECIAL,
+    AtenCall,
+    OperatorCalls,
     computed_tensor,
     has_computed_numbers,
 )

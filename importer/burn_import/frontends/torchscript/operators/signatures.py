@@ -5,8 +5,6 @@ The code has ``torch.add(a, b)`` where a program of ``torch.export`` has
 parameters, except where PyTorch's schema differs: see the table.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping, Sequence
 from functools import cache

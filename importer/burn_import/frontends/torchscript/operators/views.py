@@ -1,15 +1,13 @@
 """Views that share memory with their source, and inverses of views."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from burn_import.frontends.torch_export.builder import Value
 from burn_import.frontends.torch_export.rule_calls import rule_of
-from burn_import.frontends.torch_export.view_writeback import inverse_view
+from burn_import.frontends.torch_export.value_table import inverse_view
 from burn_import.frontends.torchscript.node_writer import NodeWriter
-from burn_import.frontends.torchscript.operators.calls import AtenCall, OperatorCalls
+from burn_import.frontends.torchscript.operators.builtins import AtenCall, OperatorCalls
 from burn_import.frontends.torchscript.values import TensorRef
 
 #: Views of the same elements in the same order.

@@ -26,10 +26,7 @@ def form_linear_layers(step: Step, graph: Graph) -> list[Step] | None:
     if not graph.is_constant(weight) or graph.is_constant(x):
         return None
     turned = graph.new_step(transpose, (weight, 0, 1), shape[::-1])
-    return [
-        turned,
-        replace(step, primitive=linear, args=(x, Slot(turned.outputs[0]))),
-    ]
+    return [turned, replace(step, primitive=linear, args=(x, Slot(turned.outputs[0])))]
 
 
 @pair_rule

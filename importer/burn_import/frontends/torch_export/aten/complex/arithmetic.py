@@ -1,7 +1,5 @@
 """Arithmetic of complex numbers, by real and imaginary parts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Fourier transforms: ONNX's ``DFT``, axis by axis, on pairs of numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Short-time Fourier transforms and their inverses."""
 
-from __future__ import annotations
-
 from burn_import.frontends.torch_export.aten.complex.fourier import (
     NUMBER,
     ROOT,

@@ -1,7 +1,5 @@
 """Trigonometric and hyperbolic functions of complex numbers."""
 
-from __future__ import annotations
-
 from burn_import.frontends.torch_export.builder import Builder, Value
 from burn_import.frontends.torch_export.complex_as_real import join_pairs, parts, reals
 from burn_import.frontends.torch_export.registry import COMPLEX, Rule, rule

@@ -3,8 +3,6 @@
 The rules are those of real tensors, with an additional last axis that stays.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from functools import wraps

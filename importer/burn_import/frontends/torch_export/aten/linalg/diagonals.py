@@ -1,19 +1,12 @@
 """Diagonals and triangles of matrices."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import prod
 from typing import Any
 
 from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.aten.shape.views import permute_value
-from burn_import.frontends.torch_export.builder import (
-    BOOL,
-    INT64,
-    Builder,
-    Value,
-)
+from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel
 from burn_ir.ops.support import ELEMENT_NUMBERS
@@ -31,11 +24,7 @@ def diagonal(
 
 @rule("aten.linalg_diagonal.default", views=True)
 def matrix_diagonal(
-    g: Builder,
-    A: Value,  # noqa: N803
-    offset: int = 0,
-    dim1: int = -2,
-    dim2: int = -1,
+    g: Builder, A: Value, offset: int = 0, dim1: int = -2, dim2: int = -1  # noqa: N803
 ) -> Value:
     return diagonal(g, A, offset, dim1, dim2)
 

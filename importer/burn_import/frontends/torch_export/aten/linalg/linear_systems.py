@@ -1,7 +1,5 @@
 """Determinants, inverses and solutions of linear systems."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

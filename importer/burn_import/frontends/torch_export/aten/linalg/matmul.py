@@ -1,7 +1,5 @@
 """Products of vectors and matrices, and linear layers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -211,11 +209,7 @@ def cross(g: Builder, self: Value, other: Value, dim: int | None = -1) -> Value:
 
 @rule("aten.bilinear.default")
 def bilinear(
-    g: Builder,
-    input1: Value,
-    input2: Value,
-    weight: Value,
-    bias: Value | None = None,
+    g: Builder, input1: Value, input2: Value, weight: Value, bias: Value | None = None
 ) -> Value:
     product = g.op("Einsum", input1, weight, input2, equation="...i,oij,...j->...o")
     return product if bias is None else g.op("Add", product, bias)

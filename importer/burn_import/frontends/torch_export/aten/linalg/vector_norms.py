@@ -1,7 +1,5 @@
 """Norms of vectors and distances between vectors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -117,11 +115,7 @@ def matrix_norm(
 
 
 #: The reductions of singular values for orders of matrix norms.
-_SPECTRAL: Mapping[Any, str] = {
-    "nuc": "ReduceSum",
-    2: "ReduceMax",
-    -2: "ReduceMin",
-}
+_SPECTRAL: Mapping[Any, str] = {"nuc": "ReduceSum", 2: "ReduceMax", -2: "ReduceMin"}
 
 
 @rule("aten.dist.default")
@@ -144,11 +138,7 @@ def pairwise_distance(
 
 @rule("aten.cdist.default", "aten._cdist_forward.default")
 def cdist(
-    g: Builder,
-    x1: Value,
-    x2: Value,
-    p: float = 2,
-    compute_mode: int | None = None,
+    g: Builder, x1: Value, x2: Value, p: float = 2, compute_mode: int | None = None
 ) -> Value:
     difference = g.op("Sub", g.op("Unsqueeze", x1, [-2]), g.op("Unsqueeze", x2, [-3]))
     return vector_norm(g, difference, float(p), -1)

@@ -1,7 +1,5 @@
 """Arithmetic of two or three operands, with the type promotion of ATen."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn_import.frontends.torch_export.builder import (

@@ -1,7 +1,5 @@
 """Casts and copies; copies return their operand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn.dtypes import is_float
@@ -37,11 +35,7 @@ def to(
     return is_nonzero(g, self) if g.dtype == BOOL else g.cast(self)
 
 
-@rule(
-    "aten.clone.default",
-    "aten.lift_fresh_copy.default",
-    "aten.alias_copy.default",
-)
+@rule("aten.clone.default", "aten.lift_fresh_copy.default", "aten.alias_copy.default")
 @rule("aten.contiguous.default", is_alias=True)
 @rule(
     "aten.alias.default",

@@ -1,7 +1,5 @@
 """New tensors: ranges and filled tensors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

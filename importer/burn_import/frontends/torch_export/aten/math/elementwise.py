@@ -1,7 +1,5 @@
 """Elementwise functions."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Integrals by the trapezoidal rule, and derivatives by differences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

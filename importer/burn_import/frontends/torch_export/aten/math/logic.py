@@ -1,7 +1,5 @@
 """Comparisons, logical and bitwise operators, and selections."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Random tensors; each call draws new numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Sums, means and other reductions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Computed Python numbers, and assertions, which compute nothing."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn_import.frontends.torch_export.aten.math.cast import to

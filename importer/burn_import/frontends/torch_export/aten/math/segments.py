@@ -1,7 +1,5 @@
 """Reductions of consecutive rows: segments that lengths or offsets delimit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

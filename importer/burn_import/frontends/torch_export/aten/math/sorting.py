@@ -1,7 +1,5 @@
 """Sorting, cumulative sums and searches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from burn_import.frontends.torch_export.builder import (

@@ -1,17 +1,10 @@
 """Functions of two numbers, and the gamma and error functions."""
 
-from __future__ import annotations
-
 import math
 
 from burn_import.frontends.torch_export.aten.math.arithmetic import into_out
 from burn_import.frontends.torch_export.aten.math.logic import signbit
-from burn_import.frontends.torch_export.builder import (
-    BOOL,
-    Builder,
-    Operand,
-    Value,
-)
+from burn_import.frontends.torch_export.builder import BOOL, Builder, Operand, Value
 from burn_import.frontends.torch_export.registry import Rule, rule
 
 

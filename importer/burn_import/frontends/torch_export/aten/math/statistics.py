@@ -1,7 +1,5 @@
 """Quantiles, covariances and correlations."""
 
-from __future__ import annotations
-
 from burn_import.frontends.torch_export.builder import (
     BOOL,
     INT64,

@@ -1,7 +1,5 @@
 """Counts of equal elements, and cumulative extremes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Activations, softmax and dropout."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -186,10 +184,9 @@ def softmax_rule(op_type: str) -> Rule:
     return apply
 
 
-rule(
-    *("aten.softmax.int", "aten._softmax.default"),
-    "aten.special_softmax.default",
-)(softmax_rule("Softmax"))
+rule(*("aten.softmax.int", "aten._softmax.default"), "aten.special_softmax.default")(
+    softmax_rule("Softmax")
+)
 rule(
     *("aten.log_softmax.int", "aten._log_softmax.default"),
     "aten.special_log_softmax.default",

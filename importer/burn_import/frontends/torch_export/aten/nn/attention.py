@@ -1,16 +1,11 @@
 """Scaled dot-product attention with any number of batch axes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from burn_import.frontends.torch_export.aten.nn.activation import (
-    dropout,
-    safe_softmax,
-)
+from burn_import.frontends.torch_export.aten.nn.activation import dropout, safe_softmax
 from burn_import.frontends.torch_export.aten.shape.slicing import multiples
 from burn_import.frontends.torch_export.builder import BOOL, INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule

@@ -1,7 +1,5 @@
 """Gradient operators of programs that contain a training step."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Batch normalization by running statistics and by those of the batch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Embeddings reduced over bags."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

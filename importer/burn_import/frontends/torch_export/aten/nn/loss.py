@@ -1,7 +1,5 @@
 """Loss functions and their reductions."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -263,11 +261,7 @@ def by_class(
     return g.op("Squeeze", result, [0]) if reduction == 0 else result
 
 
-@rule(
-    "aten.nll_loss_nd.default",
-    "aten.nll_loss.default",
-    "aten.nll_loss2d.default",
-)
+@rule("aten.nll_loss_nd.default", "aten.nll_loss.default", "aten.nll_loss2d.default")
 def nll_loss(
     g: Builder,
     self: Value,

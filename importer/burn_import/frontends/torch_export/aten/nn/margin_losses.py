@@ -1,7 +1,5 @@
 """Margin losses between classes, and embeddings of bounded norm."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from burn_import.frontends.torch_export.aten.linalg.vector_norms import vector_norm

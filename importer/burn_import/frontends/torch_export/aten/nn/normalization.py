@@ -1,7 +1,5 @@
 """Normalization layers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -4,8 +4,6 @@ Packed data are also computed as tensors here; recurrent layers read the padded
 sequences they come from instead, so that the packing becomes dead code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Pooling."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
@@ -18,11 +16,7 @@ from burn_ir import UnsupportedModel
 
 
 def windows(
-    count: int,
-    kernel_size: Numbers,
-    stride: Numbers,
-    padding: Numbers,
-    ceil_mode: bool,
+    count: int, kernel_size: Numbers, stride: Numbers, padding: Numbers, ceil_mode: bool
 ) -> dict[str, Any]:
     """Return the attributes of windows over ``count`` axes."""
     kernel = as_tuple(kernel_size, count)

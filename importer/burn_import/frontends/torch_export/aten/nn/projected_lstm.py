@@ -4,8 +4,6 @@ ONNX has no such layer. The state ``h`` that is fed back is the projection of th
 cell's output, so that it has fewer features than ``c``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Fake quantization, for quantization-aware training."""
 
-from __future__ import annotations
-
 from burn_import.frontends.torch_export.builder import Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel

@@ -1,7 +1,5 @@
 """Resizing of images, and sampling at coordinates."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Recurrent layers: one call of ATen is a stack, one node of ONNX is a layer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

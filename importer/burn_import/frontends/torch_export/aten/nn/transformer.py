@@ -1,7 +1,5 @@
 """PyTorch's fused attention and encoder layers for inference."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

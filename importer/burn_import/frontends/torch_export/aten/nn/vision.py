@@ -1,7 +1,5 @@
 """Operators of torchvision: boxes, regions of interest, deformable convolution."""
 
-from __future__ import annotations
-
 from burn_import.frontends.torch_export.builder import INT64, Builder, Value
 from burn_import.frontends.torch_export.registry import rule
 from burn_ir import UnsupportedModel

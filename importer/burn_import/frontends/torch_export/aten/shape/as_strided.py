@@ -1,7 +1,5 @@
 """Views by strides, as gathers at computed indices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod

@@ -1,7 +1,5 @@
 """Concatenation, padding, repetition and flips."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations as unordered_choices, combinations_with_replacement
@@ -9,11 +7,7 @@ from math import prod
 
 import numpy as np
 
-from burn_import.frontends.torch_export.aten.shape.slicing import (
-    END,
-    multiples,
-    slice_,
-)
+from burn_import.frontends.torch_export.aten.shape.slicing import END, multiples, slice_
 from burn_import.frontends.torch_export.aten.shape.views import (
     atleast_1d,
     atleast_2d,

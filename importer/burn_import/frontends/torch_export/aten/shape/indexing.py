@@ -1,7 +1,5 @@
 """Indexing: embeddings, gathers, index tensors and masks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -208,11 +206,7 @@ def index(g: Builder, self: Value, indices: Sequence[Value | None]) -> Value:
 
 @rule("aten._unsafe_masked_index.default")
 def masked_index(
-    g: Builder,
-    self: Value,
-    mask: Value,
-    indices: Sequence[Value | None],
-    fill: Operand,
+    g: Builder, self: Value, mask: Value, indices: Sequence[Value | None], fill: Operand
 ) -> Value:
     """Return the indexed elements, and ``fill`` where the mask is false.
 

@@ -1,7 +1,5 @@
 """Scatter operators: tensors with replaced elements."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -280,11 +278,7 @@ def index_put(
 
 @rule("aten._unsafe_masked_index_put_accumulate.default")
 def masked_index_put(
-    g: Builder,
-    self: Value,
-    mask: Value,
-    indices: Sequence[Value | None],
-    values: Value,
+    g: Builder, self: Value, mask: Value, indices: Sequence[Value | None], values: Value
 ) -> Value:
     """Add values to the indexed elements where the mask is true."""
     updates = replace(g.op("Where", mask, g.cast(values), g.cast(0)), dims=values.dims)

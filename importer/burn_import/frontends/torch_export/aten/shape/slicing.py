@@ -1,7 +1,5 @@
 """Slices, splits and windows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from burn_import.frontends.torch_export.aten.shape.views import permute_value

@@ -1,7 +1,5 @@
 """Views: reshapes and permutations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
