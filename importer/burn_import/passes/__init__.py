@@ -77,6 +77,7 @@ from burn_import.passes.shapes.pixel_shuffle import pixel_shuffle
 from burn_import.passes.shapes.reductions import reductions
 from burn_import.passes.shapes.reshape_targets import reshape_targets
 from burn_import.passes.shapes.roll import roll
+from burn_import.passes.shapes.shape_sources import shape_sources
 from burn_import.passes.shapes.single_slices import single_slices
 from burn_import.passes.shapes.splits import splits
 from burn_import.passes.shapes.squeeze_transpose import squeeze_transpose
@@ -94,6 +95,7 @@ PASSES: tuple[Pass, ...] = (
     fold_constants,
     fold_branches,
     counted_loops,
+    shape_sources,
     float_ranges,
     detachments,
     selections,

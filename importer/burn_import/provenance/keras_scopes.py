@@ -18,6 +18,9 @@ from burn_ir.graph import ROOT_SCOPE, Graph, Node, nested_nodes
 from burn_ir.layers import layer_of
 
 _COUNTER = re.compile(r"_\d+$")
+#: TensorFlow's calls of traced functions, and the scope of the body of a while loop.
+_CALL = re.compile(r"(Stateful)?PartitionedCall(_\d+)?")
+_LOOP_BODY = re.compile(r"while(_\d+)?")
 
 Rename = Callable[[Path], Path]
 
@@ -29,7 +32,7 @@ def with_keras_scopes(graph: Graph) -> Graph:
     is the model and is dropped. Counters are dropped in scopes below which all layers
     have one and names differ without it.
     """
-    graph = _with_scopes_of_weights(graph)
+    graph = _with_scopes_of_weights(_with_scopes_of_loops(graph))
     nodes = [inner for node in graph.nodes for inner in nested_nodes(node)]
     scopes = list(dict.fromkeys(node.scope for node in nodes))
     layers = {node.scope for node in graph.nodes if layer_weights(graph, node)}
@@ -58,6 +61,25 @@ def layer_weights(graph: Graph, node: Node) -> Path:
         return ()
     names = tuple(node.inputs[index] or "" for index in layer.weights.values())
     return names if all(name in graph.constants for name in names) else ()
+
+
+def _with_scopes_of_loops(graph: Graph, outer: Path = ()) -> Graph:
+    """Return the graph without scopes of function calls, which are no layers.
+
+    The body of a while loop is a function with a scope of its own; its nodes get the
+    scope ``outer`` of their loop.
+    """
+    nodes = []
+    for node in graph.nodes:
+        scope = tuple(s for s in node.scope if not _CALL.fullmatch(s))
+        if outer and scope and _LOOP_BODY.fullmatch(scope[0]):
+            scope = (*outer, *scope[1:])
+        bodies = {
+            n: _with_scopes_of_loops(b, scope) for n, b in node.op.bodies().items()
+        }
+        op = node.op.with_attrs(**bodies) if bodies else node.op
+        nodes.append(replace(node, op=op, scope=scope))
+    return graph.with_nodes(nodes)
 
 
 def _with_scopes_of_weights(graph: Graph) -> Graph:

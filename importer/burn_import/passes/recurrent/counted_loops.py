@@ -99,9 +99,7 @@ def _with_captures(node: Node, flow: Dataflow, aliases: dict[str, str]) -> Node:
     ``aliases`` receives the operands for the results that are equal to them.
     """
     loop = _Parts(node)
-    moved = {
-        j for j in loop.constant() if (node.outputs[j] or "") not in flow.outputs
-    }
+    moved = {j for j in loop.constant() if (node.outputs[j] or "") not in flow.outputs}
     if not moved:
         return node
     new = dict[str, str]()
@@ -118,9 +116,7 @@ def _with_captures(node: Node, flow: Dataflow, aliases: dict[str, str]) -> Node:
     assert isinstance(node.op, Loop)
     body = node.op.body
     outer = {name: flow.graph.types[name] for name in more}
-    closed = replace(
-        body, inputs=(*body.inputs, *more), types={**body.types, **outer}
-    )
+    closed = replace(body, inputs=(*body.inputs, *more), types={**body.types, **outer})
     op = node.op.with_attrs(body=rename(closed, new))
     return replace(node, op=op, inputs=(*node.inputs, *more))
 
@@ -162,8 +158,9 @@ class _Counter:
                 continue
             if not _is_next(body, total, loop.body.inputs[2 + j]):
                 continue
-            bound = _before_casts(flow, bound)
-            counter = cls(loop, j, bound)
+            if bound not in flow.graph.types and bound not in flow.graph.constants:
+                return None  # computed in each iteration
+            counter = cls(loop, j, _before_casts(flow, bound))
             return counter if counter._is_exact(flow) else None
         return None
 
@@ -171,8 +168,7 @@ class _Counter:
         """Return whether the loop runs ``bound`` times, also if that is 0."""
         node, graph = self.loop.node, flow.graph
         start, bound = node.inputs[2 + self.index], graph.type(self.bound)
-        outside = {*flow.graph.types, *graph.constants}
-        if self.bound not in outside or bound is None or bound.shape != ():
+        if bound is None or bound.shape != ():
             return False
         if bound.dtype.kind not in "iu" or not _is_number(graph, start, 0):
             return False
@@ -260,4 +256,6 @@ def _number(graph: Graph, name: str) -> Any:
     if t is None or t.dtype.kind not in "iuf":
         return None
     array = graph.constants[name] if name not in graph.types else t.known
-    return array.reshape(-1).tolist()[0] if array is not None and array.size == 1 else None
+    return (
+        array.reshape(-1).tolist()[0] if array is not None and array.size == 1 else None
+    )
