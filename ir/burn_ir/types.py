@@ -11,7 +11,8 @@ import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
-from burn_ir.dim import Dim, Poly, joint, same
+from burn_ir.broadcast_dims import joint
+from burn_ir.dim import Dim, Poly, same
 from burn_ir.errors import InvalidOperand, Undecided
 
 Array = np.ndarray[Any, Any]

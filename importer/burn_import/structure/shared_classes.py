@@ -23,7 +23,7 @@ from burn_import.structure.module_tree import (
 from burn_import.tracing.extents import Extents, bindable
 from burn_import.tracing.identifiers import FORBIDDEN, Namespace
 from burn_ir.dim import Poly
-from burn_ir.graph import Graph, Node
+from burn_ir.graph import Graph
 from burn_ir.infer import KNOWN_LIMIT
 from burn_ir.op import Op
 from burn_ir.types import Array

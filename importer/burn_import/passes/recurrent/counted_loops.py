@@ -66,9 +66,9 @@ class _Parts:
     def constant(self) -> Iterator[int]:
         """Yield the carried values that each iteration passes on unchanged."""
         for j in range(self.count):
-            if self.body.inputs[2 + j] == self.body.outputs[1 + j]:
-                if self.node.inputs[2 + j] is not None:
-                    yield j
+            same = self.body.inputs[2 + j] == self.body.outputs[1 + j]
+            if same and self.node.inputs[2 + j] is not None:
+                yield j
 
     def without(self, dropped: set[int], body: Graph) -> Node:
         """Return the loop without some carried values, whose body is ``body``."""
