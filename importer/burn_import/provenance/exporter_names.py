@@ -133,7 +133,9 @@ def custom_identifier(name: str) -> str:
 
 def is_computed_by_paddle(name: str) -> bool:
     """Return whether a name is one of paddle2onnx for a computed value."""
-    return _FROM_PADDLE.match(name) is not None
+    word, _, number = name.rpartition(".")  # `Transpose.3` in older versions
+    is_numbered = number.isdigit() and ("", word) in operators()
+    return is_numbered or _FROM_PADDLE.match(name) is not None
 
 
 @lru_cache(maxsize=1 << 14)

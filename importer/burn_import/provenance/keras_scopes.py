@@ -131,6 +131,8 @@ def with_scopes(graph: Graph, rename: Rename) -> Graph:
 
 
 def _renamed_node(node: Node, rename: Rename) -> Node:
-    bodies = {name: with_scopes(body, rename) for name, body in node.op.bodies().items()}
+    bodies = {
+        name: with_scopes(body, rename) for name, body in node.op.bodies().items()
+    }
     op = node.op.with_attrs(**bodies) if bodies else node.op
     return replace(node, op=op, scope=rename(node.scope))

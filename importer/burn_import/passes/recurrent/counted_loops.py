@@ -127,12 +127,13 @@ def _counted(node: Node, flow: Dataflow) -> list[Node]:
     counter = _Counter.of(loop, flow)
     if counter is None:
         return [node]
-    scope = {"name": node.name, "scope": node.scope, "classes": node.classes}
     before: list[Node] = []
     trips = counter.bound
-    if flow.graph.type(trips).dtype != int64:
+    bound_type = flow.graph.type(trips)
+    if bound_type is not None and bound_type.dtype != int64:
         trips = flow.fresh(f"{trips}_trips")
-        before = [Node(Cast(to=INT64), (counter.bound,), (trips,), **scope)]
+        cast = node.with_op(Cast(to=INT64), (counter.bound,))
+        before = [replace(cast, outputs=(trips,))]
     node = counter.without_comparison(flow)
     return [*before, replace(node, inputs=(trips, None, *node.inputs[2:]))]
 
