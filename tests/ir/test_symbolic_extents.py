@@ -7,7 +7,6 @@ import pytest
 
 from burn import dtypes, ops
 from burn_ir import RawGraph, RawModel, RawNode, Type, build
-from burn_ir.broadcast_dims import joint
 from burn_ir.dim import (
     Poly,
     bind,
@@ -20,7 +19,7 @@ from burn_ir.dim import (
 )
 from burn_ir.errors import InvalidOperand
 from burn_ir.ops.quantize import check_pair
-from burn_ir.types import broadcast
+from burn_ir.types import broadcast, joint
 
 N = symbol("n")
 

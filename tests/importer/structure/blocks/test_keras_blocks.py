@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -102,11 +103,13 @@ class KerasNumbers(KerasNet):
         return self.stored(name, np.array(value, dtype))
 
 
-def masked_cells(net: KerasNumbers, x: str, scope: str) -> str:
-    """Run a while loop of TensorFlow over time: a cell with a mask and its weights."""
-    number = net.count
-    cond, size = f"cond_{number}", f"size_{number}"
-    body = helper.make_graph(
+def floats(*names: str) -> list[onnx.ValueInfoProto]:
+    return [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in names]
+
+
+def cell(x: str) -> onnx.GraphProto:
+    """Return an iteration of a while loop of TensorFlow, which carries all it reads."""
+    return helper.make_graph(
         [
             helper.make_node("Add", ["k", "one"], ["k2"], name="while/add"),
             helper.make_node("Gather", [x, "k"], ["row"], name="while/get"),
@@ -124,40 +127,35 @@ def masked_cells(net: KerasNumbers, x: str, scope: str) -> str:
             helper.make_tensor_value_info("i", TensorProto.INT64, []),
             helper.make_tensor_value_info("going", TensorProto.BOOL, []),
             helper.make_tensor_value_info("k", TensorProto.INT32, []),
-            helper.make_tensor_value_info("h", TensorProto.FLOAT, None),
+            *floats("h"),
             helper.make_tensor_value_info("n", TensorProto.INT32, []),
-            *(
-                helper.make_tensor_value_info(one, TensorProto.FLOAT, None)
-                for one in "wv"
-            ),
+            *floats("w", "v"),
         ],
         [
-            helper.make_tensor_value_info(name, kind, None)
-            for name, kind in [
-                ("more", TensorProto.BOOL),
-                ("k2", TensorProto.INT32),
-                ("h2", TensorProto.FLOAT),
-                ("n", TensorProto.INT32),
-                ("w", TensorProto.FLOAT),
-                ("v", TensorProto.FLOAT),
-                ("out", TensorProto.FLOAT),
-            ]
+            helper.make_tensor_value_info("more", TensorProto.BOOL, None),
+            helper.make_tensor_value_info("k2", TensorProto.INT32, None),
+            *floats("h2"),
+            helper.make_tensor_value_info("n", TensorProto.INT32, None),
+            *floats("w", "v", "out"),
         ],
         [numpy_helper.from_array(np.array(1, np.int32), "one")],
     )
-    shape = net.run("Shape", scope, x)
-    first = net.run("Gather", scope, shape, net.number(0))
+
+
+def run_cells(net: KerasNumbers, x: str, scope: str) -> str:
+    """Run a recurrent cell over the rows of ``x``; return its outputs."""
+    number = net.count
+    cond, size = f"cond_{number}", f"size_{number}"
+    first = net.run("Gather", scope, net.run("Shape", scope, x), net.number(0))
     net.nodes.append(helper.make_node("Cast", [first], [size], to=TensorProto.INT32))
     net.nodes.append(helper.make_node("Less", [net.number(0, "i"), size], [cond]))
     weights = [net.weight(f"{scope}/{one}/kernel", 3, 3) for one in ("x", "h")]
     results = [f"r{at}_{number}" for at in range(6)]
     operands = ["", cond, net.number(0, "i"), net.weight(f"{scope}/h0", 1, 3), size]
-    path = scope.replace(".", "/")
-    net.nodes.append(
-        helper.make_node(
-            "Loop", [*operands, *weights], results, name=f"{path}/while_loop", body=body
-        )
+    loop = helper.make_node(
+        "Loop", [*operands, *weights], results, name=f"{scope}/while_loop", body=cell(x)
     )
+    net.nodes.append(loop)
     net.count += 1
     return net.run("Squeeze", scope, results[5], net.number([1]))
 
@@ -165,8 +163,8 @@ def masked_cells(net: KerasNumbers, x: str, scope: str) -> str:
 def test_a_while_loop_of_tensorflow_is_a_for_loop(tmp_path: Path) -> None:
     net = KerasNumbers()
     x = net.input("x", "unk__1", 3)
-    x = masked_cells(net, x, "rnn_a/PartitionedCall")
-    x = masked_cells(net, x, "rnn_b/PartitionedCall")
+    x = run_cells(net, x, "rnn_a/PartitionedCall")
+    x = run_cells(net, x, "rnn_b/PartitionedCall")
     imported = check_import(tmp_path, net.model(x), net.feeds())
     assert "        while " not in imported.source
     assert "for i in range(" in imported.source
