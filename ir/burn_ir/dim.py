@@ -8,12 +8,11 @@ their symbols is a question for :func:`same`, which may be undecided.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import reduce
-from hashlib import sha256
 from math import gcd
 from typing import Any, TypeAlias, Union
 
@@ -23,11 +22,8 @@ from burn_ir.errors import Undecided
 LARGEST = 512
 _TOO_LARGE = f"an extent is a formula of more than {LARGEST} symbols"
 
-#: Prefix of symbols for broadcast dimensions.
-JOINT = "?|"
-
 Monomial: TypeAlias = tuple["Atom", ...]
-Atom: TypeAlias = Union[str, "FloorDiv"]
+Atom: TypeAlias = Union[str, "FloorDiv", "Extremum"]
 Dim: TypeAlias = Union[int, "Poly"]
 
 
@@ -38,13 +34,38 @@ class FloorDiv:
     numerator: Poly
     divisor: Dim
 
+    @property
+    def operands(self) -> tuple[Dim, Dim]:
+        return self.numerator, self.divisor
+
+    def of(self, a: Any, b: Any) -> Any:
+        """Return the quotient of other operands."""
+        return a // b
+
     def __str__(self) -> str:
         return f"{_factor(self.numerator)} // {_factor(self.divisor)}"
 
 
+@dataclass(frozen=True)
+class Extremum:
+    """The larger or the smaller of two dimensions; ``name`` is ``max`` or ``min``."""
+
+    name: str
+    operands: tuple[Dim, Dim]
+
+    def of(self, a: Any, b: Any) -> Any:
+        """Return the larger or the smaller of other operands."""
+        return maximum(a, b) if self.name == "max" else minimum(a, b)
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.operands[0]}, {self.operands[1]})"
+
+
 def _factor(dim: Dim | Atom) -> str:
     text = str(dim)
-    return text if text.isidentifier() or text.isdigit() else f"({text})"
+    whole = dim.terms[0][0] if isinstance(dim, Poly) and len(dim.terms) == 1 else (dim,)
+    is_call = len(whole) == 1 and isinstance(whole[0], Extremum)
+    return text if text.isidentifier() or text.isdigit() or is_call else f"({text})"
 
 
 @dataclass(frozen=True)
@@ -176,7 +197,25 @@ def _size(terms: tuple[tuple[Monomial, int], ...]) -> int:
 def _atom_size(atom: Atom) -> int:
     if isinstance(atom, str):
         return 1
-    return 1 + _size(_terms(atom.numerator)) + _size(_terms(atom.divisor))
+    return 1 + sum(_size(_terms(operand)) for operand in atom.operands)
+
+
+def maximum(a: Dim, b: Dim) -> Dim:
+    """Return the larger of two dimensions."""
+    return _extremum("max", a, b)
+
+
+def minimum(a: Dim, b: Dim) -> Dim:
+    """Return the smaller of two dimensions."""
+    return _extremum("min", a, b)
+
+
+def _extremum(name: str, a: Dim, b: Dim) -> Dim:
+    try:
+        return a if at_least(a, b) == (name == "max") else b
+    except Undecided:
+        x, y = sorted((a, b), key=lambda dim: (isinstance(dim, int), str(dim)))
+        return _poly({(Extremum(name, (x, y)),): 1})
 
 
 def floor_div(numerator: Dim, divisor: Dim) -> Dim:
@@ -258,11 +297,25 @@ def lower_bound(dim: Dim) -> int | None:
         return int(dim)
     bound = 0
     for product, coefficient in dim.terms:
-        if not product:
-            bound += coefficient
-        elif coefficient < 0 or not all(isinstance(atom, str) for atom in product):
-            return None  # a quotient may be 0 or negative
+        least = 1
+        for atom in product:
+            factor = _atom_bound(atom)
+            if factor is None or factor < 0 or coefficient < 0:
+                return None
+            least *= factor
+        bound += coefficient * least
     return bound
+
+
+def _atom_bound(atom: Atom) -> int | None:
+    """Return a lower bound of a factor; a quotient may be 0 or negative."""
+    if not isinstance(atom, Extremum):
+        return 0 if isinstance(atom, str) else None
+    bounds = [lower_bound(operand) for operand in atom.operands]
+    known = [bound for bound in bounds if bound is not None]
+    if atom.name == "max":
+        return max(known, default=None)
+    return min(known) if len(known) == len(bounds) else None
 
 
 def at_least(a: Dim, b: Dim) -> bool:
@@ -297,11 +350,9 @@ def symbols(dim: Dim) -> Iterator[str]:
     """Yield the names that occur in ``dim``."""
     for product, _ in _terms(dim):
         for atom in product:
-            if isinstance(atom, str):
-                yield atom
-            else:
-                yield from symbols(atom.numerator)
-                yield from symbols(atom.divisor)
+            inner = () if isinstance(atom, str) else atom.operands
+            yield from (atom,) if isinstance(atom, str) else ()
+            yield from itertools.chain.from_iterable(map(symbols, inner))
 
 
 def bind(dim: Dim, values: Mapping[str, Any]) -> Any:
@@ -319,35 +370,9 @@ def bind(dim: Dim, values: Mapping[str, Any]) -> Any:
             if isinstance(atom, str):
                 term = term * values[atom]
             else:
-                term = term * (
-                    bind(atom.numerator, values) // bind(atom.divisor, values)
-                )
+                term = term * atom.of(*(bind(x, values) for x in atom.operands))
         total = total + term
     return total
-
-
-def joint(dims: Sequence[Poly]) -> Poly:
-    """Return the broadcast result of symbolic dimensions on one axis.
-
-    It is the one that is never 1, or the common one. Otherwise it is a new symbol
-    that does not depend on the order and grouping of ``dims``.
-    """
-    for dim in dims:
-        if _is_never_one(dim):
-            return dim
-    if len(set(dims)) == 1:
-        return dims[0]
-    parts = {part for dim in dims for part in str(dim).removeprefix(JOINT).split("|")}
-    text = "|".join(sorted(parts))
-    if len(text) > LARGEST:  # unbounded names would take quadratic time in a chain
-        text = sha256(text.encode()).hexdigest()
-    return symbol(JOINT + text)
-
-
-def _is_never_one(dim: Poly) -> bool:
-    bound = lower_bound(dim)
-    divisor = gcd(*(size for _, size in dim.terms))
-    return divisor > 1 or (bound is not None and bound > 1)
 
 
 _counter: ContextVar[Iterator[int]] = ContextVar("burn_ir.unnamed")

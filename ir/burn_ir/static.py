@@ -16,7 +16,7 @@ from burn import Tensor, ops
 from burn.backend.cpu import Cpu
 from burn.dtypes import DType, is_float, is_integer
 from burn_ir.containers import OptionalType, SequenceType
-from burn_ir.dim import Dim, Poly, at_least, same
+from burn_ir.dim import Dim, Poly, at_least, maximum, minimum, same
 from burn_ir.errors import Undecided
 from burn_ir.types import Array
 
@@ -102,6 +102,15 @@ def _elementwise(decide: Callable[[Dim, Dim], bool]) -> Callable[..., Array]:
     return apply
 
 
+def _extremum(choose: Callable[[Dim, Dim], Dim]) -> Callable[..., Array]:
+    def apply(x: Any, y: Any) -> Array:
+        if any(is_float(np.asarray(operand).dtype) for operand in (x, y)):
+            raise Undecided("a dimension is compared with a float")
+        return np.asarray(np.frompyfunc(choose, 2, 1)(x, y))
+
+    return apply
+
+
 def _cast(x: Array, *, dtype: DType) -> Array:
     if not is_integer(dtype):
         raise Undecided(f"a dimension cannot be cast to {dtype} yet")
@@ -121,6 +130,8 @@ _DECISIONS: dict[Any, Callable[..., Any]] = {
     ops.greater: _elementwise(lambda a, b: not at_least(b, a)),
     ops.less_equal: _elementwise(lambda a, b: at_least(b, a)),
     ops.greater_equal: _elementwise(at_least),
+    ops.maximum: _extremum(maximum),
+    ops.minimum: _extremum(minimum),
     ops.cast: _cast,
     ops.where: _where,
 }

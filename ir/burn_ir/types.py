@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from math import gcd
 from typing import Any
 
 import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
-from burn_ir.dim import Dim, Poly, joint, same
+from burn_ir.dim import LARGEST, Dim, Poly, lower_bound, same, symbol
 from burn_ir.errors import InvalidOperand, Undecided
 
 Array = np.ndarray[Any, Any]
+
+#: Prefix of symbols for broadcast dimensions.
+JOINT = "?|"
 
 
 @dataclass(frozen=True)
@@ -159,3 +164,27 @@ def _differ(a: Sequence[Dim], b: Sequence[Dim]) -> bool:
         return not all(same(x, y) for x, y in zip(a, b, strict=True))
     except Undecided:
         return True
+
+
+def joint(dims: Sequence[Poly]) -> Poly:
+    """Return the broadcast result of symbolic dimensions on one axis.
+
+    It is the one that is never 1, or the common one. Otherwise it is a new symbol
+    that does not depend on the order and grouping of ``dims``.
+    """
+    for dim in dims:
+        if _is_never_one(dim):
+            return dim
+    if len(set(dims)) == 1:
+        return dims[0]
+    parts = {part for dim in dims for part in str(dim).removeprefix(JOINT).split("|")}
+    text = "|".join(sorted(parts))
+    if len(text) > LARGEST:  # unbounded names would take quadratic time in a chain
+        text = sha256(text.encode()).hexdigest()
+    return symbol(JOINT + text)
+
+
+def _is_never_one(dim: Poly) -> bool:
+    bound = lower_bound(dim)
+    divisor = gcd(*(size for _, size in dim.terms))
+    return divisor > 1 or (bound is not None and bound > 1)

@@ -7,10 +7,19 @@ import pytest
 
 from burn import dtypes, ops
 from burn_ir import RawGraph, RawModel, RawNode, Type, build
-from burn_ir.dim import Poly, bind, joint, symbol, symbols as symbols_of
+from burn_ir.dim import (
+    Poly,
+    bind,
+    floor_div,
+    lower_bound,
+    maximum,
+    minimum,
+    symbol,
+    symbols as symbols_of,
+)
 from burn_ir.errors import InvalidOperand
 from burn_ir.ops.quantize import check_pair
-from burn_ir.types import broadcast
+from burn_ir.types import broadcast, joint
 
 N = symbol("n")
 
@@ -156,3 +165,42 @@ def test_zero_points_have_the_shape_of_the_scale(
     else:
         with pytest.raises(InvalidOperand, match="zero point of the shape"):
             check_pair(*types)
+
+
+def test_a_maximum_is_decided_or_stays() -> None:
+    assert maximum(3, 5) == 5
+    assert minimum(N, N + 1) is N
+    assert maximum(N + 4, 4) == N + 4  # extents are at least 0
+    larger = maximum(N, 256)
+    assert str(larger * 2 - 1) == "2 * max(n, 256) - 1"
+    assert larger == maximum(256, N)
+    assert [bind(larger, {"n": n}) for n in (3, 300)] == [256, 300]
+    assert bind(larger, {"n": symbol("m")}) == maximum(symbol("m"), 256)
+    assert list(symbols_of(larger)) == ["n"]
+
+
+def test_bounds_of_a_maximum() -> None:
+    larger = maximum(N - 7, 256)
+    assert lower_bound(larger * larger + 1) == 256 * 256 + 1
+    assert lower_bound(minimum(N, 256)) == 0
+    assert lower_bound(minimum(N - 7, 256)) is None
+    assert lower_bound(larger * -1) is None
+    assert str(floor_div(larger + 255, 256)) == "(max(n - 7, 256) + 255) // 256"
+
+
+def test_maxima_of_extents_are_known() -> None:
+    nodes = [
+        RawNode("Max", "", {}, ("x", "c"), ("a",)),
+        RawNode("Min", "", {}, ("x", "c"), ("b",)),
+    ]
+    constants = {"c": np.array([1, 9, 256], np.int64)}
+    shape = RawNode("Shape", "", {}, ("t",), ("x",))
+    t = Type(np.dtype("float32"), (N, 5, N))
+    raw = RawGraph("g", {"t": t}, ("a", "b"), (shape, *nodes), constants)
+    graph = build(RawModel(raw, {"": 25}))
+    known = [graph.types[name].known for name in ("a", "b")]
+    texts = [list(map(str, k.tolist())) for k in known if k is not None]
+    assert texts == [
+        ["max(n, 1)", "9", "max(n, 256)"],
+        ["min(n, 1)", "5", "min(n, 256)"],
+    ]

@@ -14,7 +14,7 @@ from burn import dtypes
 from burn.dtypes import DType
 from burn.tensor import Tensor
 from burn_import.export.errors import ExportError, Source
-from burn_ir.dim import Dim, FloorDiv, Poly
+from burn_ir.dim import Atom, Dim, Extremum, Poly
 
 #: Maximum elements of constants that are deduplicated.
 _SMALL = 64
@@ -211,10 +211,11 @@ class GraphWriter:
         assert total is not None
         return total
 
-    def _atom(self, atom: str | FloorDiv) -> Operand:
-        if isinstance(atom, FloorDiv):
-            numerator = self._extent(atom.numerator)
-            return self.node("Div", numerator, self._extent(atom.divisor))
+    def _atom(self, atom: Atom) -> Operand:
+        if not isinstance(atom, str):
+            operands = [self._extent(operand) for operand in atom.operands]
+            name = atom.name.title() if isinstance(atom, Extremum) else "Div"
+            return self.node(name, *operands)
         if atom not in self.extents:
             raise self.refuse(f"depends on a dimension that no input has ({atom})")
         tensor, axis = self.extents[atom]

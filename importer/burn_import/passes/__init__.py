@@ -60,6 +60,7 @@ from burn_import.passes.norms.instance_norm import instance_norm
 from burn_import.passes.norms.layer_norm import layer_norm
 from burn_import.passes.norms.plain_norms import plain_norms
 from burn_import.passes.norms.rms_norm import rms_norm
+from burn_import.passes.recurrent.counted_loops import counted_loops
 from burn_import.passes.recurrent.recurrent import recurrent
 from burn_import.passes.recurrent.recurrent_cells import recurrent_cells
 from burn_import.passes.shapes.chunked_slices import chunked_slices
@@ -76,6 +77,7 @@ from burn_import.passes.shapes.pixel_shuffle import pixel_shuffle
 from burn_import.passes.shapes.reductions import reductions
 from burn_import.passes.shapes.reshape_targets import reshape_targets
 from burn_import.passes.shapes.roll import roll
+from burn_import.passes.shapes.shape_sources import shape_sources
 from burn_import.passes.shapes.single_slices import single_slices
 from burn_import.passes.shapes.splits import splits
 from burn_import.passes.shapes.squeeze_transpose import squeeze_transpose
@@ -92,6 +94,8 @@ PASSES: tuple[Pass, ...] = (
     dead_code,
     fold_constants,
     fold_branches,
+    counted_loops,
+    shape_sources,
     float_ranges,
     detachments,
     selections,

@@ -17,6 +17,18 @@ AXES: Mapping[int, Sequence[str]] = {
 _COUNTED = re.compile(r"s\d+|u\d+|unk__\d+|(p2o[._])?DynamicDimension[._]\d+")
 
 
+#: Texts that exporters write for an extent without a name.
+_PLACEHOLDERS = frozenset({"-1", "None", "none", "null", "unk", "unknown"})
+
+
+def is_placeholder(text: str) -> bool:
+    """Return whether an extent's name is none: "", ``?``, ``-1``, ``None``.
+
+    Two axes with a placeholder need not be equal.
+    """
+    return text in _PLACEHOLDERS or not any(c.isalnum() for c in text)
+
+
 def is_counted(text: str) -> bool:
     """Return whether an extent's name is a counter: ``s77``, ``unk__749``."""
     return _COUNTED.fullmatch(text) is not None

@@ -65,8 +65,10 @@ add_v2 arg_max arg_min avg_pool batch_mat_mul batch_mat_mul_v2 batch_to_space_nd
 bias_add broadcast_to concat_v2 const conv_2_d conv2_d depthwise_conv2d_native
 depthwise expand_dims fill fused_batch_norm fused_batch_norm_v3 gather_v2 leaky_relu
 mat_mul mirror_pad pack pad_v2 partitioned_call placeholder read_variable_op real_div
-resize_bilinear resize_nearest_neighbor rsqrt select_v2 space_to_batch_nd split_v
-squared_difference stateful_partitioned_call strided_slice top_k_v2 truediv unpack
+resize_bilinear resize_nearest_neighbor reverse_v2 rsqrt select_v2 space_to_batch_nd
+split_v squared_difference stateful_partitioned_call strided_slice
+tensor_list_get_item tensor_list_set_item tensor_list_stack top_k_v2 truediv unpack
+while_placeholder
 """
 #: Operators of PaddlePaddle whose name differs from ONNX's and ATen's.
 _PADDLE = """
@@ -131,7 +133,9 @@ def custom_identifier(name: str) -> str:
 
 def is_computed_by_paddle(name: str) -> bool:
     """Return whether a name is one of paddle2onnx for a computed value."""
-    return _FROM_PADDLE.match(name) is not None
+    word, _, number = name.rpartition(".")  # `Transpose.3` in older versions
+    is_numbered = number.isdigit() and ("", word) in operators()
+    return is_numbered or _FROM_PADDLE.match(name) is not None
 
 
 @lru_cache(maxsize=1 << 14)

@@ -18,6 +18,11 @@ from burn_ir.graph import ROOT_SCOPE, Graph, Node, nested_nodes
 from burn_ir.layers import layer_of
 
 _COUNTER = re.compile(r"_\d+$")
+#: The norm that tf2onnx folded into a convolution, which has its name.
+_NORM = re.compile(r"^(bn|batch_norm(alization)?)(?=_|\d|$)")
+#: TensorFlow's calls of traced functions, and the scope of the body of a while loop.
+_CALL = re.compile(r"(Stateful)?PartitionedCall(_\d+)?")
+_LOOP_BODY = re.compile(r"while(_\d+)?")
 
 Rename = Callable[[Path], Path]
 
@@ -29,7 +34,7 @@ def with_keras_scopes(graph: Graph) -> Graph:
     is the model and is dropped. Counters are dropped in scopes below which all layers
     have one and names differ without it.
     """
-    graph = _with_scopes_of_weights(graph)
+    graph = _with_scopes_of_weights(_with_scopes_of_loops(graph))
     nodes = [inner for node in graph.nodes for inner in nested_nodes(node)]
     scopes = list(dict.fromkeys(node.scope for node in nodes))
     layers = {node.scope for node in graph.nodes if layer_weights(graph, node)}
@@ -48,7 +53,7 @@ def with_keras_scopes(graph: Graph) -> Graph:
         path = (names.get(scope[: n + 1], name) for n, name in enumerate(scope))
         return tuple(path) or ROOT_SCOPE
 
-    return _renamed(graph, rename)
+    return with_scopes(graph, rename)
 
 
 def layer_weights(graph: Graph, node: Node) -> Path:
@@ -60,12 +65,37 @@ def layer_weights(graph: Graph, node: Node) -> Path:
     return names if all(name in graph.constants for name in names) else ()
 
 
+def _with_scopes_of_loops(graph: Graph, outer: Path = ()) -> Graph:
+    """Return the graph without scopes of function calls, which are no layers.
+
+    The body of a while loop is a function with a scope of its own; its nodes get the
+    scope ``outer`` of their loop.
+    """
+    nodes = []
+    for node in graph.nodes:
+        scope = tuple(s for s in node.scope if not _CALL.fullmatch(s))
+        if outer and scope and _LOOP_BODY.fullmatch(scope[0]):
+            scope = (*outer, *scope[1:])
+        bodies = {
+            n: _with_scopes_of_loops(b, scope) for n, b in node.op.bodies().items()
+        }
+        op = node.op.with_attrs(**bodies) if bodies else node.op
+        nodes.append(replace(node, op=op, scope=scope))
+    return graph.with_nodes(nodes)
+
+
 def _with_scopes_of_weights(graph: Graph) -> Graph:
-    """Return the graph with scopes for layers without one, from their weights."""
+    """Return the graph with scopes for layers without one.
+
+    They are in the names of their weights, or of the norm that tf2onnx folded into
+    them.
+    """
     nodes = []
     for node in graph.nodes:
         weights = () if node.scope else layer_weights(graph, node)
-        scope = original(graph, weights[0]).split("/")[:-1] if weights else ()
+        names = (original(graph, weights[0]), node.output) if weights else ()
+        scope = next((n.split("/")[:-1] for n in names if "/" in n), [])
+        scope[-1:] = (_NORM.sub("conv", name) for name in scope[-1:])
         nodes.append(replace(node, scope=tuple(scope)) if scope else node)
     return graph.with_nodes(nodes)
 
@@ -95,12 +125,14 @@ def _names_without_counters(
     return names
 
 
-def _renamed(graph: Graph, rename: Rename) -> Graph:
+def with_scopes(graph: Graph, rename: Rename) -> Graph:
     """Return the graph with other scopes, also in bodies."""
     return graph.with_nodes([_renamed_node(node, rename) for node in graph.nodes])
 
 
 def _renamed_node(node: Node, rename: Rename) -> Node:
-    bodies = {name: _renamed(body, rename) for name, body in node.op.bodies().items()}
+    bodies = {
+        name: with_scopes(body, rename) for name, body in node.op.bodies().items()
+    }
     op = node.op.with_attrs(**bodies) if bodies else node.op
     return replace(node, op=op, scope=rename(node.scope))

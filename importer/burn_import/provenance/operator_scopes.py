@@ -13,7 +13,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from burn.dtypes import is_float
-from burn_import.provenance.keras_scopes import layer_weights, with_keras_scopes
+from burn_import.provenance.keras_blocks import block_scopes
+from burn_import.provenance.keras_scopes import (
+    layer_weights,
+    with_keras_scopes,
+    with_scopes,
+)
 from burn_import.provenance.path_segments import Path
 from burn_ir.graph import Graph, Node
 
@@ -33,13 +38,12 @@ def with_layer_scopes(graph: Graph) -> Graph:
     nodes = [replace(node, scope=scopes[node.scope]) for node in graph.nodes]
     weights = [layer_weights(graph, node) for node in nodes]
     layers = _single_layer_scopes(graph, nodes, weights)
-    return replace(
-        graph,
-        nodes=tuple(
-            _in_layer_scope(node, names, layers)
-            for node, names in zip(nodes, weights, strict=True)
-        ),
-    )
+    nodes = [
+        _in_layer_scope(node, names, layers)
+        for node, names in zip(nodes, weights, strict=True)
+    ]
+    own = (n.scope for n, names in zip(nodes, weights, strict=True) if names)
+    return with_scopes(graph.with_nodes(nodes), block_scopes(own))
 
 
 def _in_layer_scope(node: Node, weights: Path, layers: Mapping[Path, Path]) -> Node:

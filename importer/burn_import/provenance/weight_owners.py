@@ -19,7 +19,8 @@ _DOTTED = re.compile(r"^([A-Za-z_]\w*(\.\w+)+|\d{1,4}(\.\w+)*\.[A-Za-z_]\w*)$")
 #: The end of PaddlePaddle's names, whose dot separates no modules: ``conv2d_5.w_0`` is
 #: the weight of a layer.
 _PADDLE_PARAMETER = re.compile(r"\.[wb]_\d+(_deepcopy_\d+)?$")
-_PADDLE_VALUE = re.compile(r"\.tmp_\d+$")
+#: A value of PaddlePaddle, with the number of a loop's initial values.
+_PADDLE_VALUE = re.compile(r"\.tmp_\d+(\.\d+)?$|^undefined_var_\d+\.\d+$")
 #: The suffix of exporters for the scope of a repeated module call.
 _AGAIN = re.compile(r"_\d+")
 _AGAIN_AT_END = re.compile(r"_\d+$")

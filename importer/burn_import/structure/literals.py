@@ -67,6 +67,8 @@ class _Literals:
 
     def add(self, node: Node) -> None:
         """Append ``node``, after the nodes that compute its operands."""
+        if isinstance(node.op, Expand) and node.inputs[0] and node.inputs[1]:
+            node = self.filled(node, node.inputs[0], node.inputs[1])
         weights = set(layer_constants(self.graph, node))
         inputs = tuple(
             name if name is None or name in weights else self.operand(name, at, node)
@@ -74,6 +76,16 @@ class _Literals:
         )
         same = inputs == node.inputs
         self.nodes.append(node if same else replace(node, inputs=inputs))
+
+    def filled(self, node: Node, number: str, shape: str) -> Node:
+        """Return the ``ConstantOfShape`` for a number of the program that is expanded.
+
+        Others are returned as they are.
+        """
+        array = self.graph.constants.get(number)
+        if array is None or array.shape or not self.is_program(number):
+            return node
+        return node.with_op(ConstantOfShape(array.reshape(1)), (shape,))
 
     def operand(self, name: str, position: int, reader: Node) -> str:
         """Return the name of an operand: a number's if equal ones are broadcast.

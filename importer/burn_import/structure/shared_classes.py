@@ -23,7 +23,7 @@ from burn_import.structure.module_tree import (
 from burn_import.tracing.extents import Extents, bindable
 from burn_import.tracing.identifiers import FORBIDDEN, Namespace
 from burn_ir.dim import Poly
-from burn_ir.graph import Graph, Node
+from burn_ir.graph import Graph
 from burn_ir.infer import KNOWN_LIMIT
 from burn_ir.op import Op
 from burn_ir.types import Array
@@ -117,6 +117,10 @@ class _Signature:
     def __init__(self, part: ModuleNode) -> None:
         self.part = part
         self.graph = graph = part.graph
+        #: The types of the values of the module, and of the body that is visited.
+        self.types = graph.types
+        #: The numbers of iterations of loops, by symbol.
+        self.counters: dict[Any, str] = {}
         self.numbers: dict[str, int] = {}
         self.weights = _layer_operands(part)
         self.extents = Extents(Namespace())
@@ -150,7 +154,7 @@ class _Signature:
         if name in self.graph.constants:
             owner_path = self.part.reached.get(name, self.weights.get(name))
             return _constant(self.graph, name), owner_path
-        contents = self.graph.types[name].known
+        contents = self.types[name].known
         index = self.numbers.setdefault(name, len(self.numbers))
         if contents is None or index < len(self.part.inputs):
             return index
@@ -171,7 +175,7 @@ class _Signature:
         """Return a dimension in terms of those of the inputs, else as it is."""
         if bindable(dim, self.extents.locals):
             return self.extents.write(dim).text
-        return str(dim)
+        return self.counters.get(dim, str(dim))
 
     def call(self, call: SubmoduleCall) -> Hashable:
         inputs = tuple(self.number(name) for name in call.inputs)
@@ -197,7 +201,22 @@ class _Signature:
             )
             for n in names
         )
-        return path, op_key(item.op), values, _inner_paths(item, self.part)
+        bodies = tuple(map(self.body, item.op.bodies().values()))
+        return path, op_key(item.op, with_bodies=False), values, bodies
+
+    def body(self, body: Graph) -> Hashable:
+        """Return the key of a subgraph; captured values have their outer numbers."""
+        outer, self.types = self.types, body.types
+        for name in body.inputs:
+            known = body.types[name].known
+            if known is not None and known.size == 1:
+                number = f"counter{len(self.counters)}"
+                self.counters.setdefault(known.item(), number)
+        inputs = tuple(map(self.number, body.inputs))
+        items = tuple(map(self.item, body.nodes))
+        outputs = tuple(map(self.number, body.outputs))
+        self.types = outer
+        return inputs, items, outputs
 
 
 def _layer_operands(part: ModuleNode) -> dict[str, Hashable]:
@@ -212,30 +231,24 @@ def _layer_operands(part: ModuleNode) -> dict[str, Hashable]:
     return layer_of
 
 
-def _inner_paths(node: Node, part: ModuleNode) -> Hashable:
-    return tuple(
-        part.layer_paths.get(id(inner))
-        for body in node.op.bodies().values()
-        for inner in body.nodes
-    )
-
-
 def kind_of_constant(graph: Graph, name: str, is_of_layer: bool) -> Hashable:
     """Return the key of a stored array; its type only if a layer holds it."""
     return _kind(graph.constants[name]) if is_of_layer else _constant(graph, name)
 
 
-def op_key(op: Op) -> Hashable:
+def op_key(op: Op, *, with_bodies: bool = True) -> Hashable:
     """Return the operator with its attributes; subgraphs compare by identity."""
-    attrs = tuple((name, _hashable(value)) for name, value in op.attrs().items())
-    return type(op).__name__, attrs
+    attrs = {
+        name: id(value) if isinstance(value, Graph) else _hashable(value)
+        for name, value in op.attrs().items()
+        if with_bodies or not isinstance(value, Graph)
+    }
+    return type(op).__name__, tuple(attrs.items())
 
 
 def _hashable(value: Any) -> Hashable:
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
-    if isinstance(value, Graph):
-        return id(value)
     return value if isinstance(value, Hashable) else repr(value)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ from burn_import.tracing.trace import (
     Symbol,
     blocks_of,
 )
-from burn_ir.dim import Atom, Dim, FloorDiv, Poly, symbol
+from burn_ir.dim import Atom, Dim, Extremum, FloorDiv, Poly, symbol
 
 COUNTERS = ("i", "j", "k")
 
@@ -40,9 +41,9 @@ def _pieces(dim: Dim, extents: Collection[Dim]) -> Iterator[Dim]:
 
 
 def _atom_pieces(factor: Atom, extents: Collection[Dim]) -> Iterator[Dim]:
-    if isinstance(factor, FloorDiv):
-        yield from _pieces(factor.numerator, extents)
-        yield from _pieces(factor.divisor, extents)
+    if isinstance(factor, FloorDiv | Extremum):
+        for operand in factor.operands:
+            yield from _pieces(operand, extents)
         return
     if isinstance(factor, ParameterExtent):
         return
@@ -79,6 +80,8 @@ class Extents:
         self.locals: dict[Dim, str] = {}
         self.reads: dict[Symbol, list[tuple[int, str]]] = {}
         self.source: dict[Dim, Symbol] = {}
+        #: Assignments of maxima and minima that are read several times.
+        self.formulas: list[str] = []
         #: Loop counter names, by loop depth.
         self.counters: list[str] = []
         self.depth = 0
@@ -93,6 +96,18 @@ class Extents:
         for parameter in parameters:
             available.append(parameter)
         self._plan_block(body, available)
+        self._name_formulas(parameters, body)
+
+    def _name_formulas(self, parameters: Collection[Symbol], body: Block) -> None:
+        """Name the maxima and minima of the parameters' extents that occur again."""
+        counts = Counter(one for dim in _dims_of(body) for one in _extrema(dim))
+        for dim, count in counts.items():
+            pieces = list(_pieces(dim, self.locals))
+            given = all(self.source.get(piece) in parameters for piece in pieces)
+            if count > 1 and given:
+                text = self.write(dim).text
+                self.locals[dim] = self.names.unique("size")
+                self.formulas.append(f"{self.locals[dim]} = {text}")
 
     def _plan_block(self, block: Block, available: list[Symbol]) -> None:
         for statement in block.statements:
@@ -168,7 +183,10 @@ class Extents:
         if dim in self.locals:
             return atom(self.locals[dim])
         total: Expression | None = None
-        for product, coefficient in sorted(dim.terms, key=lambda term: not term[0]):
+        terms = sorted(dim.terms, key=lambda term: not term[0])
+        if terms[0][1] < 0:  # `256 - size` rather than `-size + 256`
+            terms.sort(key=lambda term: term[1] < 0)
+        for product, coefficient in terms:
             term = self._product(product, abs(coefficient))
             if total is None:
                 total = term if coefficient > 0 else term.prefixed("-", 14)
@@ -189,6 +207,12 @@ class Extents:
         if isinstance(factor, FloorDiv):
             divisor = self.write(factor.divisor)
             return self.write(factor.numerator).infix("//", divisor, 13)
+        if isinstance(factor, Extremum):
+            whole = Poly((((factor,), 1),))
+            if whole in self.locals:
+                return atom(self.locals[whole])
+            operands = ", ".join(self.write(one).text for one in factor.operands)
+            return atom(f"{factor.name}({operands})")
         if isinstance(factor, ParameterExtent):
             return atom(factor)
         plain = symbol(factor)
@@ -198,6 +222,28 @@ class Extents:
         assert multiple is not None
         local = atom(self.locals[multiple])
         return local.infix("//", atom(str(multiple.terms[0][1])), 13)
+
+
+def _dims_of(block: Block) -> Iterator[Poly]:
+    """Yield the dimensions that statements mention, also in nested blocks."""
+    for statement in block.statements:
+        for operand in operands(statement):
+            yield from dims_in(operand)
+        for inner in blocks_of(statement):
+            yield from _dims_of(inner)
+    for result in block.results:
+        yield from dims_in(result)
+
+
+def _extrema(dim: Dim) -> Iterator[Poly]:
+    """Yield the maxima and minima in a dimension, the inner ones first."""
+    for product, _ in dim.terms if isinstance(dim, Poly) else ():
+        for factor in product:
+            if isinstance(factor, FloorDiv | Extremum):
+                for operand in factor.operands:
+                    yield from _extrema(operand)
+            if isinstance(factor, Extremum):
+                yield Poly((((factor,), 1),))
 
 
 def _extents(value: Symbol) -> dict[Dim, None]:

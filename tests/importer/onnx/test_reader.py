@@ -129,14 +129,17 @@ def test_extents_of_inputs(tmp_path: Path) -> None:
         "b": ["", None, "seq"],
         "c": ["class", "a b", "a_b", "Max(1, s0)", "2 * (s // 3)"],
         "d": ["a b", -1],
+        "e": ["None", 3, "?", "?"],
     }
     proto = model(graph([RELU], shapes))
     inputs = read(saved(tmp_path / "m.onnx", proto)).graph.inputs
     assert inputs["a"].dims == (*(symbol("batch"), symbol("past") + symbol("seq"), 4),)
-    assert [str(dim) for dim in inputs["b"].dims] == ["b_dim_0", "b_dim_1", "seq"]
+    assert [str(dim) for dim in inputs["b"].dims] == ["batch_2", "length", "seq"]
     names = [str(dim) for dim in inputs["c"].dims]
     assert names == ["class_", "a_b_2", "a_b", "Max_1_s0", "2 * (s // 3)"]
-    assert [str(dim) for dim in inputs["d"].dims] == ["a_b_2", "d_dim_1"]
+    assert [str(dim) for dim in inputs["d"].dims] == ["a_b_2", "length_2"]
+    unequal = ["batch_3", "3", "height", "width"]
+    assert [str(dim) for dim in inputs["e"].dims] == unequal
 
 
 @pytest.mark.parametrize("text", ["s // 0", "1 - 2", "a +", "(a", "a b", "(" * 99, "+"])

@@ -65,7 +65,7 @@ CONSTANTS = (str, int, float, bool, type(None), type(...))
 #: Names that may be read without being defined in the module.
 READABLE = frozenset(
     {"Tensor", "Path", "NamedTuple", "super", "range", "float"}
-    | {"str", "tuple", "int", "bool", "list", "len", "dict", "zip"}
+    | {"str", "tuple", "int", "bool", "list", "len", "dict", "zip", "max", "min"}
     | {"NotImplementedError", "b64decode"}
 )
 #: Names that no definition in a module may shadow.

@@ -120,13 +120,13 @@ def assemble(
     names = find_record_names(texts, entries, tree)
     texts = with_record_names(texts, names)
     texts = with_root_parameters(with_sequence_classes(texts), tree)
+    owned = unique_entries(entries, ties)
+    weights = [(names.key_of(e), graph.constants[e.constant]) for e in owned]
+    if inside:  # before a list with one member is named after that member
+        texts, weights = promote_list(texts, weights, inside)
     if target.has_record_names:
         texts = with_open_sizes(without_single_members(texts))
     texts = with_result_classes(texts)
-    owned = unique_entries(entries, ties)
-    weights = [(names.key_of(e), graph.constants[e.constant]) for e in owned]
-    if inside:
-        texts, weights = promote_list(texts, weights, inside)
     return Assembly(tree, nouns, texts, weights, owned)
 
 

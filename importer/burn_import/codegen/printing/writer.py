@@ -111,8 +111,7 @@ class FunctionWriter:
         #: The last call, if the body returns exactly its results.
         self.returned_call: Apply | ModuleCall | None = None
         self.early = {value.data for value in self.results_first()}
-        #: Required names of branch results.
-        self.forced: dict[Symbol, str] = {}
+        self.forced: dict[Symbol, str] = {}  # required names of branch results
         #: Preferred names of values, if they are free.
         self.preferred: dict[Symbol, str] = {}
         #: Names derived only from a primitive or layer.
@@ -124,6 +123,7 @@ class FunctionWriter:
         self.live.update(dict.fromkeys(self.extents.locals.values()))
         for symbol in self.trace.parameters:
             self.read_extents(symbol, 2)
+        self.lines += (f"{'    ' * 2}{line}" for line in self.extents.formulas)
         self.block(self.trace.body, 2)
         if self.trace.states:
             self.replace_states(2)

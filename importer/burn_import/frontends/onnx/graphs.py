@@ -21,6 +21,7 @@ from burn_import.frontends.onnx.functions import (
 from burn_import.frontends.onnx.scopes import scope_of
 from burn_import.frontends.onnx.tensors import Tensors
 from burn_import.frontends.onnx.types import declared_type
+from burn_import.provenance.axis_names import axis_name, is_placeholder
 from burn_ir import (
     InvalidModel,
     ModelError,
@@ -198,12 +199,17 @@ class GraphReader:
         return values
 
     def type(self, value: ValueInfoProto, is_main: bool) -> Type:
-        """Return the declared type of an input, with new symbols for open extents."""
+        """Return the declared type of an input, with new symbols for open extents.
+
+        Extents without a name are named after their axis: they may be unequal.
+        """
+        fixed = [d.dim_value > 0 for d in value.type.tensor_type.shape.dim]
 
         def extent(name: str, axis: int) -> Dim:
-            if name:
-                return self.dims.named(name)
-            return self.dims.fresh(f"{value.name}_dim_{axis}")
+            if is_placeholder(name):
+                role = axis_name(axis, fixed)
+                return self.dims.fresh(role or f"{value.name}_dim_{axis}")
+            return self.dims.named(name)
 
         if not is_main and _is_type_open(value.type):
             return Type(UNDECLARED, None)

@@ -37,6 +37,8 @@ def _from_name(name: str) -> tuple[str, ...]:
     name = name.partition(";")[0]
     if "/" not in name:
         return ()
+    if not name.startswith("/"):  # dots in TensorFlow's names are no separators
+        return tuple(filter(None, name.split("/")[:-1]))
     path: list[str] = []
     before = ""
     for part in name.split("/")[:-1]:

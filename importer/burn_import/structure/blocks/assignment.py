@@ -36,12 +36,14 @@ def with_blocks(graph: Graph, node_paths: Places) -> Places:
 
 
 def _is_flat(graph: Graph, node_paths: Places) -> bool:
-    """Return whether no node has a scope, and each layer runs once."""
+    """Return whether no node has a scope, and each layer runs once.
+
+    Layers in the body of a loop or branch are in no block.
+    """
     paths = list(node_paths.layers.values())
     flat = not any(node_paths.scopes.values())
     flat = flat and all(len(path) == 1 for path in paths)
-    here = sum(id(node) in node_paths.layers for node in graph.nodes)
-    return flat and len(set(paths)) == len(paths) == here
+    return flat and len(set(paths)) == len(paths)
 
 
 class _Assignment:
