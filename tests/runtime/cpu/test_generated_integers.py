@@ -49,8 +49,8 @@ def integers(shape: tuple[int, ...], dtype: Any, seed: int = 0) -> Any:
 
 @settings(max_examples=example_count(80), deadline=None)
 @given(
-    rows=st.sampled_from([1, 2, 5, 7, 13, 100]),
-    depth=st.sampled_from([1, 2, 15, 16, 33, 64, 513, 1040]),
+    rows=st.sampled_from([1, 2, 5, 7, 13, 100, 200]),
+    depth=st.sampled_from([1, 2, 15, 16, 33, 64, 769, 1540]),
     outputs=st.sampled_from([1, 7, 16, 33, 70]),
     floats=st.sampled_from([4, 8, 16]),
     threads=st.sampled_from([1, 3]),
@@ -77,7 +77,7 @@ def test_products(
         np.abs(normal(outputs, seed=4)) + np.float32(0.1),
         normal(outputs, seed=5) if has_bias else None,
         guarded[:-1].reshape(rows, outputs),
-        np.empty(threads * scratch_floats(depth), np.float32),
+        np.empty(threads * scratch_floats(rows), np.float32),
     )
     expected = operands._replace(out=np.empty((rows, outputs), np.float32))
     multiply_integers(expected)

@@ -134,7 +134,7 @@ def _product(x: Integers, weight: Integers, bias: Array | None) -> Array | None:
     factors = notes.empty((outputs,), scale.dtype)
     do(partial(np.multiply, scale.reshape(()), scales.reshape(-1), out=factors))
     parts = parallel_parts(len(rows) * outputs)
-    size = parts * scratch_floats(depth)
+    size = parts * scratch_floats(len(rows))
     scratch = notes.workspaces.shared("integers", (size,))[:size]
     out: Array = notes.empty((len(rows), outputs), scale.dtype)
     given = IntegerProduct(rows, shift, matrix, shifts, factors, bias, out, scratch)

@@ -3,39 +3,40 @@
 from functools import cache
 
 from burn.backend.cpu.jit.images.convolution_source import Tiles, line_source
-from burn.backend.cpu.jit.native import INT64
 from burn.backend.cpu.jit.writer import ENTRIES, EXPLICIT, BranchWriter, part_source
 
 #: The words of a kernel after the number of parts.
 _POINTERS = ("x", "zero.point", "panels", "factors", "bias", "out", "scratch")
 _INTEGERS = (
     *("units", "panel.count", "block", "rows", "depth", "outputs"),
-    *("pairs", "panel.bytes", "scratch.bytes"),
+    *("panel.bytes", "scratch.bytes"),
 )
 #: The numbers that are converted together, and may be written behind a row.
 PADDING = 16
-#: The pairs whose products are added before the next tile: the weights of a panel stay
-#: in the L1 cache.
-PASS = 256
+#: The pairs of a pass: the weights of a panel for it stay in the L1 cache.
+PASS = 384
+#: The bytes of a row of a pass: several lines of the cache, and no power of two.
+ROW = 2 * (2 * PASS + 2 * PADDING)
 
 
 @cache
-def source_of(tiles: Tiles, row: int, *, is_signed: bool) -> str:
-    """Return the source for blocks whose rows are ``row`` bytes apart."""
+def source_of(tiles: Tiles, *, is_signed: bool) -> str:
+    """Return the source for numbers of int8 if ``is_signed``, else of uint8."""
     lanes = tiles.channels
     functions = [
-        *(_tile(size, lanes, row) for size in tiles.pixels),
-        line_source(tiles, "product", _PRODUCT.format(row=row)),
+        *(_tile(size, lanes) for size in tiles.pixels),
+        line_source(tiles, "product", _PRODUCT.format(row=ROW)),
         part_source(
             (_POINTERS, _INTEGERS),
             "%units",
-            lambda to, part, bounds: _units(to, (lanes, row, is_signed), part, bounds),
+            lambda to, part, bounds: _blocks(to, (lanes, is_signed), part, bounds),
         ),
     ]
     entries = ENTRIES.format(
         loads="  %parts = load i64, ptr %data", given="ptr %data, "
     )
     mask, declared = f"<{lanes} x i1>", ["declare i64 @llvm.smin.i64(i64, i64)"]
+    declared.append("declare i64 @llvm.smax.i64(i64, i64)")
     for name, vector in (("float", f"v{lanes}f32"), ("i32", f"v{lanes}i32")):
         kind = f"<{lanes} x {name}>"
         declared += [
@@ -45,81 +46,96 @@ def source_of(tiles: Tiles, row: int, *, is_signed: bool) -> str:
     return "\n".join([EXPLICIT, *functions, entries, *declared, ""])
 
 
-def _units(
-    to: BranchWriter,
-    form: tuple[int, int, bool],
-    part: str,
-    bounds: tuple[str, str],
+def _blocks(
+    to: BranchWriter, form: tuple[int, bool], part: str, bounds: tuple[str, str]
 ) -> None:
-    """Emit the products between bounds: a unit is a block of rows and a panel."""
-    lanes, row, is_signed = form
+    """Emit the products of the units between bounds: a block of rows and a panel each.
+
+    All panels are multiplied by the numbers of a pass, which stay in the cache.
+    """
+    (first, last), count = bounds, "%panel.count"
     scratch = to.at("%scratch", to.times(part, "%scratch.bytes"))
-    packed = to.cell(INT64)
-    to.set(packed, INT64, "-1")
-    with to.counting(*bounds) as unit:
-        block = to.do(f"udiv i64 {unit}, %panel.count")
-        panel = to.do(f"urem i64 {unit}, %panel.count")
-        first = to.times(block, "%block")
-        count = to.limited("%block", to.do(f"sub i64 %rows, {first}"), "smin")
-        is_new = to.do(f"icmp ne i64 {to.get(packed, INT64)}, {block}")
-        with to.when(is_new):
-            with to.counting("0", count) as line:
-                number = to.do(f"add i64 {first}, {line}")
-                source = to.at("%x", to.times(number, "%depth"))
-                target = to.at(scratch, to.times(line, str(row)))
-                _widen(to, source, target, is_signed)
-            to.set(packed, INT64, block)
-        column = to.times(panel, str(lanes))
-        skipped = to.times(column, "4")
-        line = to.times(to.times(first, "%outputs"), "4")
-        panels = to.at("%panels", to.times(panel, "%panel.bytes"))
-        out = to.at(to.at("%out", line), skipped)
-        factors, bias = (to.at(f"%{name}", skipped) for name in ("factors", "bias"))
-        step = to.times("%outputs", "4")
-        left = to.do(f"sub i64 %outputs, {column}")
-        with to.counting("0", "%pairs", PASS) as pair:
-            rest = to.do(f"sub i64 %pairs, {pair}")
-            pairs = to.limited(rest, str(PASS), "smin")
-            x = to.at(scratch, to.times(pair, "4"))
-            w = to.at(panels, to.times(pair, str(4 * lanes)))
-            is_first = to.do(f"icmp eq i64 {pair}, 0")
-            is_last = to.do(f"icmp ule i64 {rest}, {PASS}")
-            to.lines.append(
-                f"  call void @product(ptr {x}, ptr {w}, ptr {out}, ptr {factors}, "
-                f"ptr {bias}, i64 {pairs}, i64 {step}, i64 {left}, i1 {is_first}, "
-                f"i1 {is_last}, i64 {count})"
-            )
+    low = to.do(f"udiv i64 {first}, {count}")
+    end = to.do(f"add i64 {last}, {count}")
+    high = to.do(f"udiv i64 {to.do(f'sub i64 {end}, 1')}, {count}")
+    with to.counting(low, high) as block:
+        before = to.times(block, count)
+        own = (
+            to.limited(to.do(f"sub i64 {first}, {before}"), "0", "smax"),
+            to.limited(to.do(f"sub i64 {last}, {before}"), count, "smin"),
+        )
+        start = to.times(block, "%block")
+        rows = to.limited("%block", to.do(f"sub i64 %rows, {start}"), "smin")
+        with to.counting("0", "%depth", 2 * PASS) as k:
+            _widen(to, form[1], scratch, k, (start, rows))
+            with to.counting(*own) as panel:
+                _product(to, form[0], scratch, panel, k, (start, rows))
 
 
-def _widen(to: BranchWriter, source: str, target: str, is_signed: bool) -> None:
-    """Emit the copy of a row less its zero point.
+def _product(
+    to: BranchWriter,
+    lanes: int,
+    scratch: str,
+    panel: str,
+    k: str,
+    rows: tuple[str, str],
+) -> None:
+    """Emit the products of a pass from number ``k`` on, with a panel."""
+    start, count = rows
+    column = to.times(panel, str(lanes))
+    skipped = to.times(column, "4")
+    step = to.times("%outputs", "4")
+    out = to.at(to.at("%out", to.times(start, step)), skipped)
+    w = to.at("%panels", to.times(panel, "%panel.bytes"))
+    w = to.at(w, to.times(k, str(2 * lanes)))
+    factors, bias = (to.at(f"%{name}", skipped) for name in ("factors", "bias"))
+    left = to.do(f"sub i64 %outputs, {column}")
+    rest = to.do(f"sub i64 %depth, {k}")
+    more = to.do(f"udiv i64 {to.do(f'add i64 {rest}, 1')}, 2")
+    pairs = to.limited(more, str(PASS), "smin")
+    is_first = to.do(f"icmp eq i64 {k}, 0")
+    is_last = to.do(f"icmp ule i64 {rest}, {2 * PASS}")
+    to.lines.append(
+        f"  call void @product(ptr {scratch}, ptr {w}, ptr {out}, ptr {factors}, "
+        f"ptr {bias}, i64 {pairs}, i64 {step}, i64 {left}, i1 {is_first}, "
+        f"i1 {is_last}, i64 {count})"
+    )
+
+
+def _widen(
+    to: BranchWriter, is_signed: bool, scratch: str, k: str, rows: tuple[str, str]
+) -> None:
+    """Emit the copy of the numbers of a pass from ``k`` on, less their zero point.
 
     The last of an odd number is followed by 0.
     """
-    extend = "sext" if is_signed else "zext"
-    zero = to.do("load i32, ptr %zero.point")
-    zero = to.do(f"trunc i32 {zero} to i16")
-    wide = f"<{PADDING} x i16>"
-    one = to.do(f"insertelement {wide} poison, i16 {zero}, i64 0")
+    start, count = rows
+    kind, extend = f"<{PADDING} x i16>", "sext" if is_signed else "zext"
+    zero = to.do(f"trunc i32 {to.do('load i32, ptr %zero.point')} to i16")
+    one = to.do(f"insertelement {kind} poison, i16 {zero}, i64 0")
     splat = f"<{PADDING} x i32> zeroinitializer"
-    all_ = to.do(f"shufflevector {wide} {one}, {wide} poison, {splat}")
-    whole = to.do(f"and i64 %depth, {-PADDING}")
+    zeros = to.do(f"shufflevector {kind} {one}, {kind} poison, {splat}")
+    size = to.limited(to.do(f"sub i64 %depth, {k}"), str(2 * PASS), "smin")
+    whole = to.do(f"and i64 {size}, {-PADDING}")
     has_some = to.do(f"icmp ne i64 {whole}, 0")
-    with to.when(has_some), to.counting("0", whole, PADDING) as k:
-        bytes_ = to.do(f"load <{PADDING} x i8>, ptr {to.at(source, k)}, align 1")
-        numbers = to.do(f"{extend} <{PADDING} x i8> {bytes_} to {wide}")
-        moved = to.do(f"sub {wide} {numbers}, {all_}")
-        place = to.at(target, to.times(k, "2"))
-        to.lines.append(f"  store {wide} {moved}, ptr {place}, align 2")
-    has_rest = to.do(f"icmp ult i64 {whole}, %depth")
-    with to.when(has_rest), to.counting(whole, "%depth") as k:
-        byte = to.do(f"load i8, ptr {to.at(source, k)}")
-        number = to.do(f"{extend} i8 {byte} to i16")
-        moved = to.do(f"sub i16 {number}, {zero}")
-        place = to.at(target, to.times(k, "2"))
-        to.lines.append(f"  store i16 {moved}, ptr {place}, align 2")
-    end = to.at(target, to.times("%depth", "2"))
-    to.lines.append(f"  store i16 0, ptr {end}, align 2")
+    has_rest = to.do(f"icmp ult i64 {whole}, {size}")
+    with to.counting("0", count) as row:
+        number = to.do(f"add i64 {start}, {row}")
+        source = to.at(to.at("%x", to.times(number, "%depth")), k)
+        target = to.at(scratch, to.times(row, str(ROW)))
+        for condition, bounds, width, shift in (
+            (has_some, ("0", whole), PADDING, zeros),
+            (has_rest, (whole, size), 1, zero),
+        ):
+            byte, wide = ("i8", "i16") if width == 1 else (f"<{width} x i8>", kind)
+            with to.when(condition), to.counting(*bounds, width) as place:
+                x = to.do(f"load {byte}, ptr {to.at(source, place)}, align 1")
+                x = to.do(f"{extend} {byte} {x} to {wide}")
+                x = to.do(f"sub {wide} {x}, {shift}")
+                moved = to.at(target, to.times(place, "2"))
+                to.lines.append(f"  store {wide} {x}, ptr {moved}, align 2")
+        end = to.at(target, to.times(size, "2"))
+        to.lines.append(f"  store i16 0, ptr {end}, align 2")
 
 
 #: The parameters of a block of rows and a panel, the move to a row, the function of a
@@ -134,7 +150,7 @@ i64 %pixel, i64 %left, i1 %is.first, i1 %is.last
 """
 
 
-def _tile(size: int, lanes: int, row: int) -> str:
+def _tile(size: int, lanes: int) -> str:
     """Return the function of ``size`` rows and a panel."""
     common = {
         "lanes": lanes,
@@ -149,7 +165,7 @@ def _tile(size: int, lanes: int, row: int) -> str:
     }
     lines = {
         name: "\n".join(
-            template.format(i=i, offset=i * row, **common) for i in range(size)
+            template.format(i=i, offset=i * ROW, **common) for i in range(size)
         )
         for name, template in _ROWS.items()
     }

@@ -9,17 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from burn.backend.cpu.jit.images.convolution_source import TILES, Tiles
-from burn.backend.cpu.jit.integers.product_source import PADDING, source_of
+from burn.backend.cpu.jit.integers.product_source import ROW, source_of
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.support import Array
 from burn.record.memory_advice import forget
 
-#: The bytes of a block of rows, a part of the L2 cache, and the most rows of it.
-_BLOCK, _MOST_ROWS = 1 << 18, 96
-#: The floats of a line of the cache.
-_LINE = 16
+#: The most rows of a block, whose numbers of a pass are a part of the L2 cache.
+_MOST_ROWS = 160
 
 
 class IntegerProduct(NamedTuple):
@@ -40,20 +38,15 @@ class IntegerProduct(NamedTuple):
     scratch: Array
 
 
-def scratch_floats(depth: int) -> int:
-    """Return the floats of memory of a thread for K = ``depth``, on any processor."""
-    return max(_rows(depth, tiles) for tiles in TILES.values()) * _row_floats(depth)
+def scratch_floats(rows: int) -> int:
+    """Return the floats of memory of a thread for M = ``rows``, on any processor."""
+    return max(_block(rows, tiles) for tiles in TILES.values()) * ROW // 4
 
 
-def _row_floats(depth: int) -> int:
-    """Return the floats of memory of a row, which is read beyond its end."""
-    return -(-(depth + PADDING) // (2 * _LINE)) * _LINE
-
-
-def _rows(depth: int, tiles: Tiles) -> int:
-    """Return the rows of a block: those of several tiles."""
-    each, size = tiles.pixels[0], 4 * _row_floats(depth)
-    return max(min(_BLOCK // size, _MOST_ROWS) // each, 1) * each
+def _block(rows: int, tiles: Tiles) -> int:
+    """Return the rows of a block: those of several tiles, or all."""
+    each = tiles.pixels[0]
+    return min(rows, _MOST_ROWS // each * each)
 
 
 def product_kernel(given: IntegerProduct) -> Kernel:
@@ -61,21 +54,21 @@ def product_kernel(given: IntegerProduct) -> Kernel:
     x, out, scratch = given.x, given.out, given.scratch
     tiles = TILES[machine().floats]
     lanes, (rows, depth), outputs = tiles.channels, x.shape, len(given.weight)
-    block, floats = min(_rows(depth, tiles), rows), _row_floats(depth)
+    block = _block(rows, tiles)
     panels = _packed(given.weight, given.weight_zero_point, lanes)
     forget(given.weight)
     bias = np.zeros(panels.shape[0] * lanes, np.float32)
     bias[:outputs] = 0 if given.bias is None else given.bias
     blocks = -(-rows // block)
     units = blocks * len(panels)
-    parts = max(min(scratch.size // scratch_floats(depth), units), 1)
+    parts = max(min(scratch.size // scratch_floats(rows), units), 1)
     arrays = (x, given.zero_point, panels, given.factors, bias, out, scratch)
     words = (
         *(parts, *map(address, arrays), units, len(panels), block, rows, depth),
-        *(outputs, panels.shape[1], panels[0].nbytes, 4 * block * floats),
+        *(outputs, panels[0].nbytes, block * ROW),
     )
     work = rows * outputs * depth // 2
-    text = source_of(tiles, 4 * floats, is_signed=x.dtype == np.int8)
+    text = source_of(tiles, is_signed=x.dtype == np.int8)
     return Kernel(text, (), words, work, parts, owned=arrays)
 
 
