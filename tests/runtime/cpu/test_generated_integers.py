@@ -163,7 +163,7 @@ def test_plans_have_eager_bits(
     shape: tuple[int, ...], dtype: Any, options: Any, is_numpy: bool
 ) -> None:
     if not (has_kernels or is_numpy):
-        pytest.skip("the processor multiplies bytes")
+        pytest.skip("oneDNN is quicker on this processor")
     module = layer(weight_dtype=dtype, **options)
     compiled = burn.compile(module, generated=True)
     for x in inputs(*shape) * 3:
@@ -176,7 +176,7 @@ def test_plans_have_eager_bits(
         np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.skipif(not has_kernels, reason="the processor multiplies bytes")
+@pytest.mark.skipif(not has_kernels, reason="oneDNN is quicker on this processor")
 def test_all_calls_are_kernels() -> None:
     compiled = burn.compile(layer(weight_dtype=uint8), generated=True)
     x = inputs(40, 8)[2]
@@ -196,7 +196,8 @@ def test_numbers_that_are_not_finite(value: float) -> None:
         with np.errstate(all="ignore"):
             expected = module(given).numpy()
             actual = compiled(given).numpy()
-        np.testing.assert_array_equal(actual, expected)
+        # oneDNN's products of bytes, where they are used, round differently.
+        np.testing.assert_allclose(actual, expected, 1e-5, 1e-5)
 
 
 def test_quantization_of_transposed_numbers() -> None:
