@@ -25,7 +25,7 @@ from burn.primitive import primitive
 Shift: TypeAlias = Any  # a zero point: None, an array, or integers
 
 
-@primitive(removable=True, no_gradient="rounding is piecewise constant")
+@primitive(removable=True, no_gradient="rounding is piecewise constant", numpy_time=2.0)
 def quantize(
     x: Array,
     scale: Array,
@@ -201,7 +201,7 @@ def _block_sums(terms: Any, values: Any, axis: int, block_size: int) -> Any:
     return like(sum(blocks, axis + 1), values)
 
 
-@primitive(outputs=2, removable=True)
+@primitive(outputs=2, removable=True, numpy_time=0.5)
 def quantization_range(x: Array) -> tuple[Array, Array]:
     """Return the scale and zero point (uint8) for the range of ``x``.
 

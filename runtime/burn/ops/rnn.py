@@ -15,7 +15,7 @@ to all of them:
 
 from typing import Any
 
-from burn.ops import bounds
+from burn.ops import bounds, numpy_times
 from burn.ops.recurrence import (
     ArrayMaths,
     Kind,
@@ -37,7 +37,13 @@ from burn.ops.support import Array
 from burn.primitive import primitive
 
 
-@primitive(outputs=3, bound=bounds.recurrent, autocast="lower", traceable=True)
+@primitive(
+    outputs=3,
+    bound=bounds.recurrent,
+    autocast="lower",
+    traceable=True,
+    numpy_time=numpy_times.recurrent,
+)
 def lstm(
     x: Array,
     w: Array,
@@ -139,7 +145,13 @@ def lstm_step(m: Any, back: Any, p: Any, functions: Any, options: Options) -> St
     return step
 
 
-@primitive(outputs=2, bound=bounds.recurrent, autocast="lower", traceable=True)
+@primitive(
+    outputs=2,
+    bound=bounds.recurrent,
+    autocast="lower",
+    traceable=True,
+    numpy_time=numpy_times.recurrent,
+)
 def gru(
     x: Array,
     w: Array,
@@ -226,7 +238,13 @@ def _gru_step(m: Any, back: Any, bias: Any, functions: Any, options: Options) ->
     return step
 
 
-@primitive(outputs=2, bound=bounds.plain_recurrent, autocast="lower", traceable=True)
+@primitive(
+    outputs=2,
+    bound=bounds.plain_recurrent,
+    autocast="lower",
+    traceable=True,
+    numpy_time=numpy_times.recurrent,
+)
 def rnn(
     x: Array,
     w: Array,

@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import nn, ops
+from burn.backend.cpu.blas import attention
 from burn.backend.cpu.blas.attention import attend
 from burn.backend.cpu.jit import policy
 from burn.backend.cpu.jit.entries import GENERATED
@@ -173,7 +174,12 @@ def primitives_of(plan: Any) -> list[str]:
 @needs_measured
 @pytest.mark.parametrize("name", sorted(MASKS))
 @pytest.mark.parametrize("is_numpy", [False, True])
-def test_plans(name: str, is_numpy: bool) -> None:
+@pytest.mark.parametrize("is_large", [False, True])
+def test_plans(
+    name: str, is_numpy: bool, is_large: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if is_large:  # the second call has the kernel
+        monkeypatch.setattr(attention, "LARGE", 1)
     run = merged(name)
     plan = burn.compile(run)
     for seed in range(4):
@@ -187,6 +193,16 @@ def test_plans(name: str, is_numpy: bool) -> None:
             actual = plan(*given).numpy()
         np.testing.assert_allclose(actual, expected, 1e-5, 1e-5)
     assert "scaled_attention" in primitives_of(plan)
+
+
+@needs_measured
+def test_the_second_call_of_a_large_model_has_the_kernel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(attention, "LARGE", 1)
+    plan, given = burn.compile(merged("none")), operands_of(0)
+    _, second, third = (plan(*given).numpy() for _ in range(3))
+    np.testing.assert_array_equal(second, third)
 
 
 @needs_measured

@@ -20,7 +20,7 @@ from burn.primitive import PLAN_ONLY, primitives
 AT_ONCE = """
 batch_norm_grad batch_norm_train conv_weight_grad gelu_grad getitem_grad gru_grad
 layer_norm_grad lstm_grad relu_grad rnn_grad softmax_grad take_grad window_argmax
-window_scatter update_slice einsum gru lstm rnn
+window_scatter update_slice einsum
 """
 
 SMALL = """
@@ -88,6 +88,20 @@ class NotingDevice:
 
     def import_tensor(self, tensor: burn.Tensor) -> Any:
         return Cpu().import_tensor(tensor)
+
+
+@pytest.mark.parametrize(("steps", "layout"), [(4, 0), (4, 1), (400, 0), (400, 1)])
+def test_a_short_recurrent_layer_is_numpys(steps: int, layout: int) -> None:
+    calls = OneTimeCalls()
+    seen: list[str] = []
+    calls._device = NotingDevice(seen)  # type: ignore[assignment]
+    x = random(1, steps, 8) if layout else random(steps, 1, 8)
+    weights = random(1, 24, 8), random(1, 24, 8)
+    static = {"hidden_size": 8, "layout": layout}
+    outputs, _ = calls.call(ops.gru, (x, *weights), static)
+    assert seen == ([] if steps == 4 else ["gru"])
+    expected, _ = ops.gru(x, *weights, **static)
+    np.testing.assert_allclose(outputs.data, expected.numpy(), 1e-5, 1e-5)
 
 
 def test_many_small_calls_end_at_the_time_that_loading_takes() -> None:

@@ -15,8 +15,14 @@ from burn.backend.cpu.blas.attention import attend
 from burn.backend.cpu.blas.expansion import expand
 from burn.backend.cpu.blas.generated_convolution import convolve
 from burn.backend.cpu.blas.generated_rows import multiply_row
+from burn.backend.cpu.blas.integers import (
+    multiply_integers,
+    round_to_bytes,
+    write_extremes,
+    write_scale,
+)
 from burn.backend.cpu.jit.batches import Batch
-from burn.backend.cpu.jit.casts import truncation_kernel
+from burn.backend.cpu.jit.casts import cast_kernel
 from burn.backend.cpu.jit.entries import GENERATED, Entry, Free, batches
 from burn.backend.cpu.jit.gather_scatter import (
     COMBINE,
@@ -27,11 +33,17 @@ from burn.backend.cpu.jit.gather_scatter import (
 from burn.backend.cpu.jit.images.channel_scales import scaled_images_kernel
 from burn.backend.cpu.jit.images.convolution import convolution_kernel
 from burn.backend.cpu.jit.images.expansion import expansion_kernel
+from burn.backend.cpu.jit.integers.products import product_kernel
+from burn.backend.cpu.jit.integers.quantization import (
+    extremes_kernel,
+    rounding_kernel,
+    scale_kernel,
+)
 from burn.backend.cpu.jit.kernel_replacement import Finders, Pair, Single, with_kernels
 from burn.backend.cpu.jit.magnitude_check import limit_kernel
 from burn.backend.cpu.jit.policy import KernelPolicy
 from burn.backend.cpu.jit.products.attention import attention_kernel
-from burn.backend.cpu.jit.products.single_rows import row_kernel
+from burn.backend.cpu.jit.products.single_rows import RowOperands, row_kernel
 from burn.backend.cpu.jit.products.small import matmul_kernel
 from burn.backend.cpu.jit.searches import extreme_kernel, nonzero_kernel
 from burn.backend.cpu.jit.selection import LEAST_TOGETHER
@@ -61,6 +73,10 @@ _READ = 0.25
 #: Nanoseconds of a batch norm by NumPy without elements, of an element, and of its copy
 #: by a concatenation.
 _CHANGE, _SCALED, _COPIED = 2_000, 0.5, 0.25
+#: Nanoseconds of a unit of work of a product of integers by NumPy.
+_INTEGERS = 0.1
+#: Nanoseconds of an element that NumPy quantizes, or compares for a range.
+_ROUNDED, _COMPARED = 1.5, 0.3
 _STEPS = {"gather_sum": 20_000, "nonzero": 5_000, "unique": 20_000}
 _STEPS["non_max_suppression"] = 40_000
 
@@ -173,14 +189,14 @@ def _function_kernel(function: Any, args: Any, named: Any) -> tuple[Kernel | Non
     if check is not None:
         return _check_kernel(*check)
     if function is np.copyto and named.keys() <= {"casting"}:
-        return truncation_kernel(*args), _COPY
+        return cast_kernel(*args), _COPY
     if function is np.matmul and named.keys() == {"out"}:
         return matmul_kernel(args[0], args[1], named["out"]), _PRODUCT
     if function is scale_channels:
         kernel = scaled_images_kernel([args[0]], *args[1:])
         return kernel, _CHANGE + int(_SCALED * args[0].size)
-    if function in (attend, convolve, expand, multiply_row):
-        return _layer_kernel(function, args)
+    if function in _LAYERS:
+        return _LAYERS[function](*args)
     if function is take_rows:
         source, indices, axis, target = args
         return take_kernel(source, indices, axis, target), _INDEX
@@ -194,19 +210,38 @@ def _function_kernel(function: Any, args: Any, named: Any) -> tuple[Kernel | Non
     return None, 0
 
 
-def _layer_kernel(function: Any, args: Any) -> tuple[Kernel, int]:
-    """Return the kernel of attention, or of a layer with constant weights."""
-    if function is multiply_row:
-        (given,) = args
-        return row_kernel(given), _PRODUCT + int(_READ * given.weight.size)
-    if function in (attend, expand):
-        is_attention = function is attend
-        kernel = (attention_kernel if is_attention else expansion_kernel)(*args)
-        time = _ATTENDED if is_attention else _EXPANDED
-        return kernel, _PRODUCT + int(time * kernel.work)
+def _convolution(*args: Any) -> tuple[Kernel, int]:
     _, weight, _, _, out, wins, _ = args
     work = out.size * weight.shape[-2] * wins.taps
     return convolution_kernel(*args), _PRODUCT + int(_MULTIPLIED * work)
+
+
+def _row_product(given: RowOperands) -> tuple[Kernel, int]:
+    return row_kernel(given), _PRODUCT + int(_READ * given.weight.size)
+
+
+def _by_work(make: Callable[..., Kernel], time: float, *args: Any) -> Any:
+    """Return a kernel, and ``time`` for each unit of its work."""
+    kernel = make(*args)
+    return kernel, _PRODUCT + int(time * kernel.work)
+
+
+def _by_size(make: Callable[..., Kernel | None], time: float, *args: Any) -> Any:
+    """Return a kernel, and ``time`` for each element of the first operand."""
+    return make(*args), _CHANGE + int(time * args[0].size)
+
+
+#: The functions of layers, and those of dynamic quantization.
+_LAYERS: dict[Any, Callable[..., tuple[Kernel | None, int]]] = {
+    attend: partial(_by_work, attention_kernel, _ATTENDED),
+    convolve: _convolution,
+    expand: partial(_by_work, expansion_kernel, _EXPANDED),
+    multiply_integers: partial(_by_work, product_kernel, _INTEGERS),
+    multiply_row: _row_product,
+    round_to_bytes: partial(_by_size, rounding_kernel, _ROUNDED),
+    write_extremes: partial(_by_size, extremes_kernel, _COMPARED),
+    write_scale: partial(_by_size, scale_kernel, 0),
+}
 
 
 def _checked_operand(function: Any, args: Any) -> tuple[Array, float] | None:

@@ -5,7 +5,12 @@ from functools import cached_property, partial
 
 from burn.backend.cpu.bind.program import Program
 from burn.backend.cpu.device import Cpu
-from burn.backend.cpu.jit.policy import KernelPolicy, has_attention_kernel, has_compiler
+from burn.backend.cpu.jit.policy import (
+    KernelPolicy,
+    has_attention_kernel,
+    has_compiler,
+    has_products,
+)
 from burn.backend.cpu.onednn.binding.engine import current, drop_packed, no_gain
 from burn.plan import passes
 from burn.plan.executable import Plan
@@ -94,7 +99,7 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
     if policy.is_generating and not plan.has_gradients and not lowering:
         merging = every.index(merge_layers) if merge_layers in every else 0
         every = (*every[:merging], _fuse_attention, *every[merging:])
-    if no_gain("int8") is None and not plan.has_gradients:
+    if not plan.has_gradients and (no_gain("int8") is None or has_products(policy)):
         every = (form_dynamic_layers, fuse_dynamic_bias, without_dead, *every)
     if policy.is_generating:
         every = (*every, with_flat_concats, join_expansions, without_dead)

@@ -1,7 +1,8 @@
 """Attention of plans as one call for a generated kernel.
 
 The kernels of its products and of the softmax compute the call until the kernel
-replaces it, when a plan is first repeated.
+replaces it, when a plan is first repeated. Large attention takes less time with the
+kernel, even if that is compiled for one call, and is computed by it at once.
 """
 
 from functools import partial
@@ -25,6 +26,10 @@ from burn.ops.fused_attention import scaled_attention as scaled_attention_op
 from burn.ops.matmul import matmul
 from burn.ops.softmax import softmax
 from burn.ops.support import Array
+
+#: The multiplications of one call that take longer by other kernels than LLVM takes to
+#: load and to compile a kernel.
+LARGE = 1 << 30
 
 
 def scaled_attention(
@@ -64,8 +69,31 @@ def scaled_attention(
     scratch = notes.workspaces.shared("attention", (parts * each,))[: parts * each]
     out = _result(notes, shape, query.dtype)
     given = Attention(query, key, value, mask, out, scratch, *options)
-    do(partial(attend, given))
+    call = partial(attend, given)
+    if notes.workspaces.is_generated and _work(given) >= LARGE:
+        attend_by_kernel(given)
+        notes.note(call)
+    else:
+        do(call)
     return out
+
+
+def _work(given: Attention) -> int:
+    """Return the multiplications of both products."""
+    columns = given.query.shape[-1] + given.value.shape[-1]
+    work: int = given.query[..., 0].size * given.key.shape[2] * columns
+    return work
+
+
+def attend_by_kernel(given: Attention) -> None:
+    """Write attention to ``given.out``, by its generated kernel."""
+    # With the compiler of kernels, which most plans need not import yet.
+    from burn.backend.cpu.jit.machine import machine
+    from burn.backend.cpu.jit.products.attention import attention_kernel
+
+    kernel = attention_kernel(given)
+    made = machine().call(kernel)
+    made.call()
 
 
 def _with_rows(x: Array) -> Array:

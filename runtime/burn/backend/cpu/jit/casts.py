@@ -1,4 +1,4 @@
-"""Conversions of floats to integers as machine code."""
+"""Conversions of floats to integers, and of bytes, as machine code."""
 
 from functools import cache
 from typing import Any
@@ -11,6 +11,31 @@ from burn.backend.cpu.jit.source import Kernel
 from burn.ops.support import Array
 
 _MOST_AXES = 6
+_BYTES = (np.dtype(np.int8), np.dtype(np.uint8))
+
+
+def cast_kernel(target: Array, x: Any) -> Kernel | None:
+    """Return the kernel of a copy that no loop supports, None if it is NumPy's."""
+    if isinstance(x, np.ndarray) and x.dtype in _BYTES:
+        return _byte_kernel(target, x)
+    return truncation_kernel(target, x)
+
+
+def _byte_kernel(target: Array, x: Array) -> Kernel | None:
+    """Return the kernel that copies one byte to an int32."""
+    if target.dtype != INT32 or target.size != 1 or x.size != 1:
+        return None
+    return kernel_of(_byte_source(x.dtype == np.int8), (), 1, (x, target))
+
+
+@cache
+def _byte_source(is_signed: bool) -> str:
+    to = FunctionWriter()
+    x, target = to.word("ptr"), to.word("ptr")
+    byte = to.do(f"load i8, ptr {x}")
+    number = to.do(f"{'sext' if is_signed else 'zext'} i8 {byte} to i32")
+    to.store(INT32, number, target)
+    return to.text()
 
 
 def truncation_kernel(target: Array, x: Array) -> Kernel | None:

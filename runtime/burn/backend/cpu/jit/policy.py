@@ -43,6 +43,11 @@ def has_compiler() -> bool:
     return tuple(map(int, __version__.split(".")[:2])) >= _OLDEST
 
 
+def has_products(policy: KernelPolicy) -> bool:
+    """Return whether products with constant weights become generated kernels."""
+    return policy.is_generating and platform.machine() in MEASURED
+
+
 def held_bytes(policy: KernelPolicy, peak: int) -> int:
     """Return how much memory a plan of ``peak`` bytes holds back for fused kernels."""
     if policy is KernelPolicy.PROFITABLE:

@@ -36,6 +36,7 @@ KERNELS = {
         "pooling": "avg_pool max_pool mean",
         "pooling_grad": "max_pool_with_places window_argmax window_scatter",
         "quantization.quantized_layers": "conv_of_integers linear_of_integers",
+        "quantization.ranges": "quantization_range quantize",
         "quantization.rounding": "from_integers to_integers",
         "resize": "resize",
         "rnn.recurrent": "gru gru_grad lstm lstm_grad rnn rnn_grad",

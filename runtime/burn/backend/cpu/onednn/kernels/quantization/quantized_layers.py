@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from burn.backend.cpu.blas import integers
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.onednn.binding.api import CONVOLUTION, INFERENCE, Api
 from burn.backend.cpu.onednn.binding.cache import Primitives
@@ -101,7 +102,10 @@ def linear_of_integers(
     after: After = (),
     dtype: DType = FLOAT32,
 ) -> Array:
-    """Compute :func:`burn.ops.qdq_layers.linear_of_integers` with oneDNN, or NumPy."""
+    """Compute :func:`burn.ops.qdq_layers.linear_of_integers` with oneDNN.
+
+    On a processor without instructions for bytes a generated kernel does, or NumPy.
+    """
     done = limited(after, limits)
     layer = QuantizedOperands(x, weight, bias, residual, result, dtype, done)
     session = session_for(layer)
@@ -117,7 +121,7 @@ def linear_of_integers(
         kernel: Layer | None = session.primitives.get(key, make, work)
         if kernel is not None:
             return kernel.run(layer)
-    return linear_of_integers_op.kernel(
+    return integers.linear_of_integers(
         *(x, weight, bias, residual, result, limits), after=after, dtype=dtype
     )
 
