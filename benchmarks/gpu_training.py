@@ -89,7 +89,7 @@ def batch(name: str) -> tuple[Any, Any, int]:
     return x, generator.integers(0, 1000, 32), 1000
 
 
-def ours(name: str, engine: str, precision: str) -> tuple[Callable[[], Any], Any]:
+def ours(name: str, engine: str, precision: Any) -> tuple[Callable[[], Any], Any]:
     """A step of burn, and the step with its notes."""
     device = burn.Cuda(0)
     device.tf32 = True
