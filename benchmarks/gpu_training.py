@@ -5,9 +5,9 @@
                                       [--precision tf32] [--traces FOLDER]
 
 ResNet-50 at batch 32, and BERT-base at batch 8 and 128 tokens, in TensorFloat-32 or in
-mixed precision (``bf16``, with float32 weights): the cross entropy, its gradients and
-AdamW. Weights are random, and engines take turns as
-in :mod:`benchmarks.gpu`. ``default`` is ``torch.compile`` of the network without a
+mixed precision (``bf16``, or ``fp16`` with scaled losses; the weights are in float32):
+the cross entropy, its gradients and AdamW. Weights are random, and engines take turns
+as in :mod:`benchmarks.gpu`. ``default`` is ``torch.compile`` of the network without a
 mode, whose optimizer runs by itself. Losses are those after the same number of steps.
 """
 
@@ -89,7 +89,7 @@ def batch(name: str) -> tuple[Any, Any, int]:
     return x, generator.integers(0, 1000, 32), 1000
 
 
-def ours(name: str, engine: str, precision: str) -> tuple[Callable[[], Any], Any]:
+def ours(name: str, engine: str, precision: Any) -> tuple[Callable[[], Any], Any]:
     """A step of burn, and the step with its notes."""
     device = burn.Cuda(0)
     device.tf32 = True
@@ -103,7 +103,7 @@ def ours(name: str, engine: str, precision: str) -> tuple[Callable[[], Any], Any
         net,
         optim.AdamW(net, lr=RATE),
         compiled=engine == "compiled",
-        precision="bf16" if precision == "bf16" else "float32",
+        precision="float32" if precision == "tf32" else precision,
     )
     def step(x: Any, target: Any) -> Any:
         return training_ours.loss_of(net, x, target)
@@ -131,12 +131,16 @@ def theirs(name: str, engine: str, precision: str) -> Callable[[], Any]:
     if engine != "torch":
         forward = torch.compile(net, mode=engine)
 
+    dtype = torch.float16 if precision == "fp16" else torch.bfloat16
+    scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16")
+
     def step() -> Any:
         optimizer.zero_grad()
-        with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bf16"):
+        with torch.autocast("cuda", dtype, enabled=precision != "tf32"):
             loss = torch.nn.functional.cross_entropy(forward(x), target)
-        loss.backward()
-        optimizer.step()
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
         return loss.detach()
 
     return step
@@ -192,7 +196,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measures training on a GPU.")
     parser.add_argument("--networks", nargs="*", default=["resnet50", "bert"])
     parser.add_argument("--engines", nargs="*", default=ENGINES[1:4], choices=ENGINES)
-    parser.add_argument("--precision", default="tf32", choices=["tf32", "bf16"])
+    parser.add_argument("--precision", default="tf32", choices=["tf32", "bf16", "fp16"])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--traces", type=Path, help="folder of lists of kernels")
     options = parser.parse_args()

@@ -32,7 +32,7 @@ class Plan:
     With ``is_observed`` these passes add steps that observe values, and no step may be
     constant-folded. ``generated`` enables or disables generated kernels, None leaves
     the choice to the device. A ``profiler`` times the calls of each run; a device may
-    ignore it.
+    ignore it. ``is_differentiated`` marks a part of a plan that computes gradients.
     """
 
     root: Segment
@@ -42,11 +42,12 @@ class Plan:
     is_observed: bool = False
     generated: bool | None = None
     profiler: Profiler | None = None
+    is_differentiated: bool = False
 
     @property
     def has_gradients(self) -> bool:
         """Whether gradients are computed, so that forward values may not be rounded."""
-        return has_gradients(self.root)
+        return self.is_differentiated or has_gradients(self.root)
 
     @property
     def sets_boxes(self) -> bool:

@@ -91,7 +91,7 @@ def test_products_of_few_rows_on_tensor_cores(
     splits = tensor_core_rows.splits_of(form)
     assert splits
     for split, blocks in product(splits, (1, 2)):
-        kernel = tensor_core_rows.kernel(form, split)
+        kernel = tensor_core_rows.kernel(form, split, blocks)
         actual = row_kernels.run(kernel, there, form, 1e-5, blocks).get()
         np.testing.assert_allclose(actual, expected, atol=scale, rtol=0)
 

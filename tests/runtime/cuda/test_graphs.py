@@ -112,18 +112,41 @@ def test_gradients(device: Any) -> None:
             np.testing.assert_allclose(part.numpy(), other.numpy(), atol=1e-5)
 
 
-def test_a_function_that_reads_a_value_runs_kernel_by_kernel(device: Any) -> None:
+def test_a_function_that_reads_values_is_a_graph_between_them(device: Any) -> None:
     def function(x: Any) -> Any:
-        return x + 1 if x.sum().item() > 0 else x - 1
+        y = ops.tanh(ops.softmax(x @ x) + x)
+        if y.sum().item() > 0:
+            z = ops.softmax(y @ x) @ y
+            return z * 2 if z.max().item() > 1 else ops.tanh(z @ x) + 1
+        return ops.softmax(y @ y) @ x - 1
 
     compiled = burn.compile(function)
-    for call in range(6):
-        x = on(device, 3, 4, seed=call)
-        np.testing.assert_allclose(compiled(x).numpy(), function(x).numpy())
-    assert any(note.startswith("no CUDA graph") for note in compiled.notes)
+    for call in range(18):
+        x = on(device, 4, 4, seed=call % 6)
+        np.testing.assert_allclose(compiled(x).numpy(), function(x).numpy(), atol=1e-5)
+    assert compiled.notes == []
+    graphs: Any = compiled.executables[0]
+    assert graphs.kernels
 
 
-def test_a_kernel_that_waits_for_the_device_runs_outside_of_graphs(device: Any) -> None:
+def test_steps_around_one_that_waits_for_the_device_are_graphs(device: Any) -> None:
+    net = Network().to(device)
+
+    def function(x: Any, y: Any) -> Any:
+        places = ops.nonzero(x > 0)
+        return net(y) + 1, places, ops.softmax(net(y * 2)) * 2
+
+    compiled = burn.compile(function)
+    for call in range(4):
+        x, y = on(device, 3, 4), on(device, 2, 3, 9, 7, seed=call)
+        for actual, expected in zip(compiled(x, y), function(x, y), strict=True):
+            np.testing.assert_allclose(actual.numpy(), expected.numpy(), atol=1e-5)
+    assert compiled.notes == []
+    graphs: Any = compiled.executables[0]
+    assert graphs.kernels
+
+
+def test_positions_that_change_their_number(device: Any) -> None:
     compiled = burn.compile(lambda x: ops.nonzero(x > 0))
     for call in range(4):
         x = on(device, 3, 4, seed=call)
@@ -171,7 +194,7 @@ def test_memory_of_graphs_is_released(device: Any) -> None:
     for _ in range(3):
         result = compiled(x)
     executable: Any = compiled.executables[0]
-    captured = executable._captured
+    captured = executable._first.executable._captured
     pools = (captured._pool, captured._memory._pool)
     assert captured._pool.total_bytes()
     executable.release_memory()

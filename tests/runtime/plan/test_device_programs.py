@@ -93,6 +93,7 @@ class RunInsteadOfGraph:
         device: Any,
         inputs: list[Any],
         read: list[Any],
+        shared: Any,
         separates: bool = False,
     ) -> None:
         self._run, self._constants = program.run, program.constants()

@@ -13,10 +13,10 @@ __all__ = ["Cuda"]
 
 
 def _bind(plan: Any, device: Cuda) -> Any:
-    """Return a CUDA graph of the plan, or an executable that launches each kernel."""
-    from burn.backend.cuda.graphs.graph import GraphReplay
+    """Return the CUDA graphs of a plan, or an executable that launches each kernel."""
+    from burn.backend.cuda.graphs.branches import bound
 
-    return GraphReplay(plan, device)
+    return bound(plan, device)
 
 
 def _load_kernels() -> None:

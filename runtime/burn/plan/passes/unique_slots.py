@@ -1,6 +1,6 @@
 """Renaming of places so that each branch of a plan uses its own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -18,6 +18,12 @@ def with_unique_slots(root: Segment) -> Segment:
     copy is independent of later recordings.
     """
     return _copy_segment(root, {}, count(last_slot(root) + 1))
+
+
+def with_inputs(segment: Segment, places: Sequence[int]) -> Segment:
+    """Return a copy of a segment whose inputs are the values at ``places``."""
+    names = {place: number for number, place in enumerate(places)}
+    return _copy_segment(segment, names, count(len(names)))
 
 
 def last_slot(segment: Segment) -> int:

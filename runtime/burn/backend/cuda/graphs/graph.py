@@ -17,7 +17,7 @@ from burn.backend.cuda.graphs.nodes import (
     wait_for_ends,
 )
 from burn.backend.cuda.graphs.program import Program, difference
-from burn.backend.cuda.graphs.state import State
+from burn.backend.cuda.graphs.state import SharedState, State
 from burn.backend.cuda.libraries import CaptureMemory, capturing
 from burn.box import Box, changes
 from burn.plan.executable import Executable, Plan
@@ -50,26 +50,29 @@ class GraphError(RuntimeError):
 
 
 class GraphReplay(Executable):
-    """A plan that is launched as a CUDA graph, or kernel by kernel if that fails.
+    """A straight plan, launched as a CUDA graph, or kernel by kernel if that fails.
 
-    Fused steps are disabled if their graph differs from its kernels.
+    Fused steps are disabled if their graph differs from its kernels. ``shared`` is the
+    memory of boxes of a plan of which ``plan`` is a part.
     """
 
-    def __init__(self, plan: Plan, device: "Cuda") -> None:
+    def __init__(
+        self, plan: Plan, device: "Cuda", shared: SharedState | None = None
+    ) -> None:
+        self._shared = shared or SharedState()
         self._replay, self._device, self._plan = Replay(plan, device), device, plan
         state = set(boxes_written(plan.root))
         self._boxes = [box for box in boxes_read(plan.root) if box not in state]
         #: Boxes that were set between runs, and those of them that are copied.
-        self._changed = self._varying = frozenset[Box]()
+        self._changed = self._varying = frozenset(plan.root.varying - state)
         self._captured: Captured | None = None
         self._program: Program | None = None
         self._captures = 0
         self._lock = threading.Lock()
         self._reason: str | None = None
         self._unfused: str | None = None
-        if plan.root.guard is not None:
-            self._reason = "it reads a value on the host"
-        elif plan.is_observed:
+        self._has_failed = False
+        if plan.is_observed:
             self._reason = "its values are observed"
 
     @property
@@ -101,6 +104,11 @@ class GraphReplay(Executable):
                     return captured.launch(inputs)
         return self._replay.run(inputs)
 
+    def take_failure(self) -> bool:
+        """Return whether a kernel did something that a graph cannot repeat, once."""
+        has_failed, self._has_failed = self._has_failed, False
+        return has_failed
+
     def compared(self, inputs: list[Any]) -> Iterator[tuple[int, Step, float]]:
         """Yield each fused step with its number and error against unfused steps."""
         with self._device.current():
@@ -111,6 +119,7 @@ class GraphReplay(Executable):
     def release_memory(self) -> None:
         with self._lock:
             self._captured = None
+            self._shared.held.clear()
 
     def _current(self, inputs: list[Any]) -> "Captured | None":
         """Return the graph for the current parameters, None if there is none."""
@@ -133,6 +142,7 @@ class GraphReplay(Executable):
             self._captured = self._capture(inputs, read)
         except (RuntimeError, NotImplementedError) as error:
             self._reason = str(error).splitlines()[0]
+            self._has_failed = not isinstance(error, GraphError)
         return self._captured
 
     def _capture(self, inputs: list[Any], read: list[Any]) -> "Captured":
@@ -140,16 +150,17 @@ class GraphReplay(Executable):
         plan, device, varying = self._plan, self._device, self._varying
         if self._program is None:
             self._program = Program(plan, device, varying=varying)
+        given = (device, inputs, read, self._shared)
         with suppress(GraphError):
-            return Captured(self._program, self._device, inputs, read)
+            return Captured(self._program, *given)
         try:
-            return Captured(self._program, self._device, inputs, read, separates=True)
+            return Captured(self._program, *given, separates=True)
         except GraphError as error:
             if not self._program.is_fused:
                 raise
             self._unfused = str(error)
         self._program = Program(plan, device, is_fused=False, varying=varying)
-        return Captured(self._program, self._device, inputs, read)
+        return Captured(self._program, *given)
 
 
 class Captured:
@@ -168,6 +179,7 @@ class Captured:
         device: "Cuda",
         inputs: list[Any],
         read: list[Any],
+        shared: SharedState | None = None,
         separates: bool = False,
     ) -> None:
         cupy = device.cupy
@@ -175,7 +187,7 @@ class Captured:
         self._inputs = [array.copy() for array in inputs]
         cupy.cuda.get_current_stream().synchronize()
         stream = cupy.cuda.Stream(non_blocking=True)
-        self._state = State(program, device)
+        self._state = State(program, device, shared)
         cupy.cuda.get_current_stream().synchronize()
         self._memory = CaptureMemory(cupy.cuda.MemoryPool(), separates)
         # Memory of the first run. A graph needs less: there kernels are not compared,

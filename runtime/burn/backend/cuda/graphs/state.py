@@ -3,7 +3,8 @@
 The graph writes new values to separate memory. Another kernel copies them over the old
 values after the graph, so that a graph can be launched for verification. If a new value
 differs in a slice only, the graph computes just the slice. Boxes refer to memory of the
-graph, and get a copy when other code reads them.
+graph, and get a copy when other code reads them. The graphs of one plan share the
+memory of a box.
 """
 
 import threading
@@ -39,21 +40,49 @@ extern "C" __global__ void copy_parts(const Part* parts) {
 """
 
 
+class Held:
+    """Memory with the value that a box had in a version."""
+
+    def __init__(self, array: Any, version: int) -> None:
+        self.array, self.version = array, version
+
+
+class SharedState:
+    """The memory of boxes that the graphs of a plan share."""
+
+    def __init__(self) -> None:
+        self.held: dict[Box, Held] = {}
+        #: Held while the memory is written, and while it is copied for others.
+        self.lock = threading.Lock()
+        self._done: Any = None
+
+    def done(self, device: "Cuda") -> Any:
+        """Return the event after the last graph."""
+        if self._done is None:
+            self._done = device.cupy.cuda.Event(disable_timing=True)
+        return self._done
+
+
 class State:
     """The values of the boxes that ``program`` sets, in the order of its writes."""
 
-    def __init__(self, program: Program, device: "Cuda") -> None:
+    def __init__(
+        self, program: Program, device: "Cuda", shared: SharedState | None = None
+    ) -> None:
         self._device, self._program = device, program
-        self._targets: dict[Box, Any] = {}
-        self._versions: dict[Box, int] = {}
-        #: Held while the memory is written, and while it is copied for others.
-        self.lock = threading.Lock()
-        self.done = device.cupy.cuda.Event(disable_timing=True)
+        shared = shared or SharedState()
+        self.lock, self.done = shared.lock, shared.done(device)
         self._parts: Any = None
         self._slices: Any = None
+        self._held: dict[Box, Held] = {}
+        #: Boxes whose memory other graphs use, so that its layout stays.
+        self._kept = {box for box in program.reads if box in shared.held}
         for box, read in program.reads.items():
-            self._versions[box] = box.version
-            self._targets[box] = innermost(read.held()).data.copy(order="K")
+            if box not in self._kept:
+                version = box.version  # first: it is set, and then counted
+                array = innermost(read.held()).data.copy(order="K")
+                shared.held[box] = Held(array, version)
+            self._held[box] = shared.held[box]
 
     def __bool__(self) -> bool:
         return bool(self._program.writes)
@@ -61,29 +90,36 @@ class State:
     def values(self) -> dict[int, Any]:
         """Return the read values by place."""
         reads = self._program.reads.items()
-        return {read.place: self._targets[box] for box, read in reads}
+        return {read.place: self._held[box].array for box, read in reads}
 
     def lay_out(self, written: list[Any]) -> None:
         """Store values in the memory order of the ``written`` new values."""
         cupy = self._device.cupy
         for box, value in zip(self._program.writes, written, strict=True):
+            held = self._held.get(box)
+            if held is None:  # set, but never read
+                held = self._held[box] = Held(None, -1)
             if box in self._program.slices:
-                self._targets[box] = cupy.ascontiguousarray(self._targets[box])
+                if not held.array.flags.c_contiguous:
+                    array = cupy.ascontiguousarray(held.array)
+                    self._held[box] = Held(array, held.version)
+                continue
+            if box in self._kept:
                 continue
             target = cupy.empty_like(value.data, order="K")
-            if box in self._targets:
-                target[...] = self._targets[box]
-            self._targets[box] = target
+            if held.array is not None:
+                target[...] = held.array
+            held.array = target
 
     def separate_values(self, written: list[Any]) -> list[Any]:
         """Return the new values in the layout of the old ones, in separate memory."""
-        addresses = {t.data.mem.ptr for t in self._targets.values()}
+        addresses = {held.array.data.mem.ptr for held in self._held.values()}
         arrays = []
         for box, value in zip(self._program.writes, written, strict=True):
             if box in self._program.slices:
                 arrays.append(tuple(part.data for part in value))
                 continue
-            target, array = self._targets[box], value.data
+            target, array = self._held[box].array, value.data
             if array.strides != target.strides or array.data.mem.ptr in addresses:
                 array = self._device.cupy.empty_like(target, order="K")
                 array[...] = value.data
@@ -95,9 +131,10 @@ class State:
         table, slices = [], []
         for box, array in zip(self._program.writes, arrays, strict=True):
             if box in self._program.slices:
-                slices.append((self._targets[box], *array, self._program.slices[box]))
+                target = self._held[box].array
+                slices.append((target, *array, self._program.slices[box]))
                 continue
-            target, size = self._targets[box].data.ptr, array.nbytes
+            target, size = self._held[box].array.data.ptr, array.nbytes
             for at in range(0, size, _CHUNK):
                 row = (target + at, array.data.ptr + at, min(_CHUNK, size - at))
                 table.append(row)
@@ -111,10 +148,10 @@ class State:
             UnforeseenError: a box moved to another backend.
         """
         for box, read in self._program.reads.items():
-            version = box.version  # first: it is set, and then counted
-            if version != self._versions[box]:
-                self._targets[box][...] = innermost(read.held()).data
-                self._versions[box] = version
+            held, version = self._held[box], box.version  # before the value is read
+            if version != held.version:
+                held.array[...] = innermost(read.held()).data
+                held.version = version
 
     def commit(self, stream: Any) -> None:
         """Set boxes to the values that the graph computed earlier on ``stream``."""
@@ -124,8 +161,8 @@ class State:
             _kernel()((len(self._parts),), (_THREADS,), (self._parts,))
         self.done.record(stream)
         for box in self._program.writes:
-            make = partial(self._copy_tensor, self._targets[box])
-            self._versions[box] = box.lend(make)
+            held = self._held[box]
+            held.version = box.lend(partial(self._copy_tensor, held.array))
 
     def _copy_tensor(self, target: Any) -> Tensor:
         with self.lock, self._device.current():

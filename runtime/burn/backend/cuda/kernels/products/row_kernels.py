@@ -17,7 +17,9 @@ from burn.ops.support import Array
 THREADS, WARPS = 256, 8
 PROCESSORS = "MultiProcessorCount"
 _VECTORS = {16: "int4", 8: "int2", 4: "int", 2: "short"}
-#: CUDA C of the norm of rows in shared memory, ``STRIDE`` vectors apart.
+#: CUDA C that writes normalized rows to shared memory, ``STRIDE`` vectors apart. Each
+#: thread reads just the vectors of them that it has written. It has up to ``MOST_HELD``
+#: vectors in registers.
 NORMALIZE = r"""
 __device__ float over_team(float v, float* parts) {
     #pragma unroll
@@ -32,22 +34,36 @@ __device__ float over_team(float v, float* parts) {
     return v;
 }
 __device__ void normalize(
-    Pack* rows, const Pack* weight, const Pack* bias, float epsilon, float* parts
+    const Pack* x, Pack* rows, const Pack* weight, const Pack* bias, float epsilon,
+    float* parts
 ) {
-    const int team = M > 1 ? 32 : 256, first = threadIdx.x % team;
-    for (int m = threadIdx.x / team; m < M; m += 256 / team) {
+    constexpr int TEAM = M > 1 ? 32 : 256, EACH = (PACKS + TEAM - 1) / TEAM;
+    // Vectors and their weights stay in registers if there are few.
+    constexpr bool HELD = EACH <= MOST_HELD;
+    constexpr int COUNT = HELD ? EACH : 1, UNROLLED = HELD ? EACH : 4;
+    const int first = threadIdx.x % TEAM;
+    #define ALL _Pragma("unroll UNROLLED") \
+        for (int e = 0, i = first; e < EACH && i < PACKS; e++, i += TEAM)
+    #define AT(e) (HELD ? own[HELD ? (e) : 0] : row[first + (e) * TEAM])
+    for (int m = threadIdx.x / TEAM; m < M; m += 256 / TEAM) {
         Pack* row = rows + m * STRIDE;
+        Pack own[COUNT], scale[COUNT];
         float mean = 0, squares = 0;
+        ALL {
+            if (HELD) own[e] = x[m * PACKS + i];
+            else row[i] = x[m * PACKS + i];
+            if (HELD && weight) scale[e] = weight[i];
+        }
         if (NORM == 1) {
-            for (int i = first; i < PACKS; i += team) {
-                const Pack p = row[i];
+            ALL {
+                const Pack p = AT(e);
                 #pragma unroll
                 for (int k = 0; k < SIZE; k++) mean += (float)p.at[k];
             }
             mean = over_team(mean, parts) / (PACKS * SIZE);
         }
-        for (int i = first; i < PACKS; i += team) {
-            const Pack p = row[i];
+        ALL {
+            const Pack p = AT(e);
             #pragma unroll
             for (int k = 0; k < SIZE; k++) {
                 const float v = (float)p.at[k] - mean;
@@ -56,9 +72,9 @@ __device__ void normalize(
         }
         squares = over_team(squares, parts) / (PACKS * SIZE);
         const float factor = 1 / sqrtf(squares + epsilon);
-        for (int i = first; i < PACKS; i += team) {
-            Pack p = row[i], w, b;
-            if (weight) w = weight[i];
+        ALL {
+            Pack p = AT(e), w, b;
+            if (weight) w = HELD ? scale[HELD ? e : 0] : weight[i];
             if (bias) b = bias[i];
             #pragma unroll
             for (int k = 0; k < SIZE; k++) {

@@ -141,7 +141,7 @@ def _by_kernel(
     blocks: int = _BLOCKS[1],
 ) -> Array:
     form = _form(operands, norm, after)
-    kernel = kernels.kernel(form, split or simt_rows.warps_of(form))
+    kernel = kernels.kernel(form, split or simt_rows.warps_of(form), blocks)
     return run(kernel, operands, form, epsilon, blocks)
 
 

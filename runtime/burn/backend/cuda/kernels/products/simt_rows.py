@@ -12,8 +12,11 @@ from burn.backend.cuda.kernels.products.row_kernels import (
 
 #: Vectors of 16 bytes of a row of weights that a thread has in registers.
 _LOADS = 4
+#: The most vectors of ``x`` that a thread has in registers for the norm, for one row
+#: and for more.
+_HELD = (1, 4)
 _SOURCE = r"""
-extern "C" __global__ void __launch_bounds__(256, M > 1 ? 2 : 4) row_linear(
+extern "C" __global__ void __launch_bounds__(256, BLOCKS) row_linear(
     const Pack* x, const Pack* weight, const Pack* gate, const T* bias,
     const T* residual, const Pack* norm_weight, const Pack* norm_bias, T* out,
     float epsilon
@@ -47,9 +50,7 @@ extern "C" __global__ void __launch_bounds__(256, M > 1 ? 2 : 4) row_linear(
     const Pack* rows = x;
     if (NORM) {
         Pack* own = (Pack*)memory;
-        for (int i = threadIdx.x; i < M * PACKS; i += 256) own[i] = x[i];
-        __syncthreads();
-        normalize(own, norm_weight, norm_bias, epsilon, parts[0]);
+        normalize(x, own, norm_weight, norm_bias, epsilon, parts[0]);
         __syncthreads();
         rows = own;
     }
@@ -122,10 +123,14 @@ def warps_of(form: Form) -> int:
 
 
 @cache
-def kernel(form: Form, split: int) -> RowKernel:
-    """Return the kernel in which ``split`` warps share a row of weights."""
+def kernel(form: Form, split: int, blocks: int) -> RowKernel:
+    """Return the kernel in which ``split`` warps share a row of weights.
+
+    A multiprocessor can have ``blocks`` blocks at the same time.
+    """
     shared = form.rows * form.inner * form.dtype.itemsize if form.norm else 0
-    return compile_kernel(code(form, split), columns_of(form, split), shared)
+    columns = columns_of(form, split)
+    return compile_kernel(code(form, split, blocks), columns, shared)
 
 
 def columns_of(form: Form, split: int) -> int:
@@ -133,12 +138,14 @@ def columns_of(form: Form, split: int) -> int:
     return WARPS // split * (1 if form.gated else 2)
 
 
-def code(form: Form, split: int) -> str:
+def code(form: Form, split: int, blocks: int) -> str:
     """Return CUDA C of the kernel in which ``split`` warps share a row of weights."""
     numbers = {
         "STRIDE": form.packs,
         "SPLIT": split,
         "LOADS": -(-form.packs // (32 * split)),
         "ROWS": 1 if form.gated else 2,
+        "BLOCKS": blocks,
+        "MOST_HELD": _HELD[form.rows > 1],
     }
     return source(form, _SOURCE, numbers)

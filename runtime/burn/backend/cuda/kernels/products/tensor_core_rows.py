@@ -21,8 +21,11 @@ from burn.backend.cuda.kernels.products.row_kernels import (
 CAPABILITY = 80
 #: Rows of weights of an instruction, and inner numbers that a warp reads at once.
 _TILE, _CHUNK = 16, 32
-#: The most chunks of weights that a thread has in registers.
-_DEPTH = 8
+#: The most chunks of weights that a thread has in registers, for one block of a
+#: multiprocessor and for two, which share its registers.
+_DEPTH = (8, 4)
+#: The same for the vectors of a row of ``x`` while it is normalized.
+_HELD = (8, 4)
 #: Vectors between rows of ``x`` in shared memory that keep them in different banks.
 _PADDING = 4
 _SOURCE = r"""
@@ -43,7 +46,7 @@ __device__ void multiply(
             : "r"(a[k]), "r"(b[k]), "r"(a[k + 1]), "r"(b[k + 1]), "r"(r[k]),
               "r"(r[k + 1]));
 }
-extern "C" __global__ void __launch_bounds__(256) row_linear(
+extern "C" __global__ void __launch_bounds__(256, BLOCKS) row_linear(
     const Pack* x, const Pack* weight, const Pack* gate, const T* bias,
     const T* residual, const Pack* norm_weight, const Pack* norm_bias, T* out,
     float epsilon
@@ -75,10 +78,7 @@ extern "C" __global__ void __launch_bounds__(256) row_linear(
     const Pack* rows = x;
     if (NORM) {
         Pack* own = (Pack*)memory;
-        for (int i = threadIdx.x; i < M * PACKS; i += 256)
-            own[i / PACKS * STRIDE + i % PACKS] = x[i];
-        __syncthreads();
-        normalize(own, norm_weight, norm_bias, epsilon, parts[0][0][0]);
+        normalize(x, own, norm_weight, norm_bias, epsilon, parts[0][0][0]);
         __syncthreads();
         rows = own;
     }
@@ -144,11 +144,15 @@ def splits_of(form: Form) -> tuple[int, ...]:
 
 
 @cache
-def kernel(form: Form, split: int) -> RowKernel:
-    """Return the kernel in which ``split`` warps share 16 rows of weights."""
+def kernel(form: Form, split: int, blocks: int) -> RowKernel:
+    """Return the kernel in which ``split`` warps share 16 rows of weights.
+
+    A multiprocessor can have ``blocks`` blocks at the same time.
+    """
     stride = form.packs + _PADDING
     shared = form.rows * stride * form.size * form.dtype.itemsize if form.norm else 0
-    return compile_kernel(code(form, split), columns_of(form, split), shared)
+    columns = columns_of(form, split)
+    return compile_kernel(code(form, split, blocks), columns, shared)
 
 
 def columns_of(form: Form, split: int) -> int:
@@ -156,16 +160,18 @@ def columns_of(form: Form, split: int) -> int:
     return WARPS // split * _TILE
 
 
-def code(form: Form, split: int) -> str:
+def code(form: Form, split: int, blocks: int) -> str:
     """Return CUDA C of the kernel in which ``split`` warps share 16 rows of weights."""
-    steps = -(-form.inner // (_CHUNK * split))
-    depth = max(number for number in range(1, _DEPTH + 1) if steps % number == 0)
-    if depth <= _DEPTH // 2 < steps:
-        depth, steps = _DEPTH, -(-steps // _DEPTH) * _DEPTH
+    steps, most = -(-form.inner // (_CHUNK * split)), _DEPTH[blocks > 1]
+    depth = max(number for number in range(1, most + 1) if steps % number == 0)
+    if depth <= most // 2 < steps:
+        depth, steps = most, -(-steps // most) * most
     numbers = {
         "STRIDE": form.packs + (_PADDING if form.norm else 0),
         "SPLIT": split,
         "STEPS": steps,
         "DEPTH": depth,
+        "BLOCKS": blocks,
+        "MOST_HELD": _HELD[blocks > 1],
     }
     return source(form, _SOURCE, numbers)
