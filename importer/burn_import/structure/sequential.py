@@ -152,7 +152,8 @@ def has_data_input(node: Node, graph: Graph) -> bool:
     dimensions are not passed to modules.
     """
     layer = layer_of(graph, node)
-    name = node.inputs[0 if layer is None else layer.data[0]]
+    at = 0 if layer is None else layer.data[0]
+    name = node.inputs[at] if isinstance(at, int) else None
     if name is None or name in graph.constants:
         return False
     return graph.types[name].known is None
@@ -161,7 +162,9 @@ def has_data_input(node: Node, graph: Graph) -> bool:
 def _is_unary_layer(node: Node, graph: Graph) -> bool:
     """Return whether a layer takes one operand and has one result."""
     layer = layer_of(graph, node)
-    return layer is not None and len(layer.data) == 1 and len(node.outputs) == 1
+    if layer is None or len(node.outputs) != 1:
+        return False
+    return len(layer.data) == 1 and isinstance(layer.data[0], int)
 
 
 def _chain(

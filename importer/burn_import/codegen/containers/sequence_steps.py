@@ -61,7 +61,9 @@ def layer_forms(node: Node, graph: Graph) -> Forms:
         return ()
     if layer.name != "GlobalAvgPool":
         return ((layer_text(layer),),)
-    rank = graph.type(node.inputs[0]).rank - 2
+    x = graph.type(node.inputs[0])
+    assert x is not None
+    rank = x.rank - 2
     return (layer_text(layer),), (f"nn.AdaptiveAvgPool{rank}d(1)", "nn.Flatten()")
 
 

@@ -238,9 +238,8 @@ class Run:
 
     def note_step(self, node: Node, graph: Graph, start: int) -> None:
         """Note how a sequence would write the only statement of ``node``, if it can."""
-        statements = self.tracer.blocks[-1].statements[start:]
-        if len(statements) == 1 and isinstance(statements[0], Apply):
-            (call,) = statements
+        call, *others = (*self.tracer.blocks[-1].statements[start:], None)
+        if isinstance(call, Apply) and others == [None]:
             is_plain = len(call.args) == 1 and not call.static
             plain = ((f"ops.{call.primitive.name}",),) if is_plain else ()
             call.forms = layer_forms(node, graph) or plain
