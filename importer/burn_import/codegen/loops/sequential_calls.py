@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from burn import Tensor
 from burn_import.codegen.containers.containers import Containers
-from burn_import.codegen.containers.sequence_steps import fill_steps
+from burn_import.codegen.sequence_steps import fill_steps
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.statements import count_uses
 from burn_import.tracing.trace import Apply, Block, ModuleCall

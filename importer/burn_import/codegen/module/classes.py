@@ -17,7 +17,6 @@ from burn_import.codegen.containers.numbered_siblings import (
     numbered_siblings,
     siblings_in,
 )
-from burn_import.codegen.containers.sequence_steps import layer_text, sequence_text
 from burn_import.codegen.containers.stored_arrays import StoredArrays
 from burn_import.codegen.loops.reroll import reroll_loops
 from burn_import.codegen.merge.flattened_axes import as_reshapes
@@ -33,6 +32,7 @@ from burn_import.codegen.naming.function_names import (
 from burn_import.codegen.printing.stored_numbers import unify_number_reads
 from burn_import.codegen.printing.target import BURN, Target
 from burn_import.codegen.printing.writer import FunctionWriter
+from burn_import.codegen.sequence_steps import layer_text, sequence_text
 from burn_import.codegen.trace.function import FunctionTrace, trace_part
 from burn_import.provenance.path_segments import Path
 from burn_import.structure import ModuleNode

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from burn import Tensor
-from burn_import.codegen.containers.sequence_steps import layer_forms
+from burn_import.codegen.sequence_steps import layer_forms
 from burn_import.codegen.trace.bodies import (
     trace_choice,
     trace_derivation,
