@@ -12,6 +12,7 @@ from burn_ir.graph import Graph, Node
 from burn_ir.layers import layer_of
 from burn_ir.op import Layer
 from burn_ir.ops.shape import Flatten, Reshape
+from burn_ir.types import Type
 
 Users = Mapping[str, Sequence[Node]]
 
@@ -222,10 +223,13 @@ def step_layer(node: Node, graph: Graph) -> Layer | None:
 
     The other operands must be numbers that are known.
     """
-    data, *others = (graph.type(name) for name in node.inputs)
-    if any(other is not None and other.known is None for other in others):
+    types = [graph.type(name) for name in node.inputs]
+    if not types or not isinstance(types[0], Type):
         return None
-    return node.op.step(data, *others)
+    for other in types[1:]:
+        if other is not None and (not isinstance(other, Type) or other.known is None):
+            return None
+    return node.op.step(*types)
 
 
 def function_name(node: Node) -> str | None:

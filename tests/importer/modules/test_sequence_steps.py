@@ -217,3 +217,12 @@ def test_an_embedding_is_the_first_step(tmp_path: Path) -> None:
     x = net.run("Tanh", "net.1", net.run("Gather", "net.0", table, rows))
     actual = check_import(tmp_path, net.model(x), {"x": np.ones((2, 3), np.float32)})
     assert "nn.Sequential(nn.Embedding(5, 4), ops.tanh)" in actual.source
+
+
+def test_a_node_without_operands_is_no_step(tmp_path: Path) -> None:
+    net = ScopedNet()
+    x = net.input("x", 2, 3)
+    rows = net.run("SequenceInsert", "", net.run("SequenceEmpty", ""), x)
+    x = net.run("ConcatFromSequence", "", rows, axis=0)
+    actual = check_import(tmp_path, net.model(x), net.feeds())
+    assert "nn.Sequential" not in actual.source
