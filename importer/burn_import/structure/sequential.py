@@ -45,7 +45,10 @@ class _Dataflow:
                 break
             steps.insert(0, producer)
             node = producer
-        return steps
+        own = [step.scope[len(path) : len(path) + 1] for step in steps]
+        if any(name and name != (str(at),) for at, name in enumerate(own)):
+            return []  # another member is in front, whose weights are read elsewhere
+        return steps if all(own) or len(steps) == most else []
 
     def steps_behind(self, node: Node, path: Path) -> list[Node]:
         """Return one activation after ``node``, and all steps in ``path``."""

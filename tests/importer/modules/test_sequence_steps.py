@@ -226,3 +226,12 @@ def test_a_node_without_operands_is_no_step(tmp_path: Path) -> None:
     x = net.run("ConcatFromSequence", "", rows, axis=0)
     actual = check_import(tmp_path, net.model(x), net.feeds())
     assert "nn.Sequential" not in actual.source
+
+
+def test_a_step_behind_another_member_is_not_in_front(tmp_path: Path) -> None:
+    net = ScopedNet()
+    bias = net.weight("net.0.bias", 6)
+    x = net.run("Add", "net.0", net.input("x", 2, 6), bias)
+    x = net.linear("net.2", net.run("Relu", "net.1", x), 6, 5)
+    actual = check_import(tmp_path, net.model(x), net.feeds())
+    assert "net.0.bias" in actual.keys
