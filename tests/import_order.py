@@ -114,7 +114,7 @@ ORDER = {
         "passes/attention passes/norms passes/recurrent",
         "passes/__init__",
         "structure",
-        "codegen/__init__ codegen/class_text",
+        "codegen/__init__ codegen/class_text codegen/sequence_steps",
         "codegen/syntax",
         "codegen/trace codegen/containers",
         "codegen/gate codegen/printing",

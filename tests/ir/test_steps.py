@@ -15,6 +15,10 @@ EXPECTED = {
     "Gelu": {"GELU"},
     "MaxPool": {"MaxPool1d", "MaxPool2d", "MaxPool3d"},
     "AveragePool": {"AvgPool1d", "AvgPool2d", "AvgPool3d"},
+    "Celu": {"CELU"},
+    "GlobalAveragePool": {f"AdaptiveAvgPool{n}d" for n in (1, 2, 3)},
+    "LogSoftmax": {"LogSoftmax"},
+    "Softmax": {"Softmax"},
 }
 
 

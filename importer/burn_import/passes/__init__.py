@@ -61,6 +61,7 @@ from burn_import.passes.norms.layer_norm import layer_norm
 from burn_import.passes.norms.plain_norms import plain_norms
 from burn_import.passes.norms.rms_norm import rms_norm
 from burn_import.passes.recurrent.counted_loops import counted_loops
+from burn_import.passes.recurrent.packed_weights import packed_weights
 from burn_import.passes.recurrent.recurrent import recurrent
 from burn_import.passes.recurrent.recurrent_cells import recurrent_cells
 from burn_import.passes.shapes.chunked_slices import chunked_slices
@@ -101,6 +102,7 @@ PASSES: tuple[Pass, ...] = (
     selections,
     expand_fused_matmul,
     expand_skip_norms,
+    packed_weights,
     recurrent,
     unit_rows,
     splits,

@@ -10,7 +10,6 @@ from burn.dtypes import float32, is_float
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.containers import Containers, Holders
 from burn_import.codegen.merge.merge_fields import share
-from burn_import.codegen.module.classes import layer_text
 from burn_import.codegen.module.descriptions import DOC_ROOM, covered_modules
 from burn_import.codegen.module.distinctive_names import distinctive_names, with_names
 from burn_import.codegen.module.formatting import format_emitted
@@ -20,6 +19,7 @@ from burn_import.codegen.module.module import (
     imports,
     wrap_sentences,
 )
+from burn_import.codegen.sequence_steps import layer_text
 from burn_import.frontends.state_dicts.key_tree import Node, Stored, tree_of
 from burn_import.frontends.state_dicts.layer_inference import (
     COUNTER,

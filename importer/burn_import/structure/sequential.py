@@ -11,6 +11,8 @@ from burn_ir.errors import Undecided
 from burn_ir.graph import Graph, Node
 from burn_ir.layers import layer_of
 from burn_ir.op import Layer
+from burn_ir.ops.shape import Flatten, Reshape
+from burn_ir.types import Type
 
 Users = Mapping[str, Sequence[Node]]
 
@@ -22,6 +24,7 @@ class _Dataflow:
     graph: Graph
     users: Users
     outputs: set[str]
+    producers: Mapping[str, Node]
 
     def reader(self, node: Node) -> list[Node]:
         """Return the only reader of the result of ``node``, if there is one."""
@@ -30,6 +33,39 @@ class _Dataflow:
     def functions_after(self, node: Node, most: int) -> list[Node]:
         """Return up to ``most`` steps without weights in a chain after ``node``."""
         return functions_after(node, self.users, self.outputs, most, self._is_step)
+
+    def steps_in_front(self, node: Node, most: int, path: Path) -> list[Node]:
+        """Return up to ``most`` steps before ``node`` that the file has in ``path``."""
+        steps: list[Node] = []
+        while len(steps) < most:
+            producer = self.producers.get(node.inputs[0] or "")
+            if producer is None or not self._is_step_in(producer, path):
+                break
+            if node not in self.reader(producer) or not self._has_data(producer):
+                break
+            steps.insert(0, producer)
+            node = producer
+        own = [step.scope[len(path) : len(path) + 1] for step in steps]
+        if any(name and name != (str(at),) for at, name in enumerate(own)):
+            return []  # another member is in front, whose weights are read elsewhere
+        return steps if all(own) or len(steps) == most else []
+
+    def steps_behind(self, node: Node, path: Path) -> list[Node]:
+        """Return one activation after ``node``, and all steps in ``path``."""
+        steps = self.functions_after(node, 1)
+        if any(isinstance(step.op, Flatten | Reshape) for step in steps):
+            steps = []
+        while after := self.reader(steps[-1] if steps else node):
+            if not self._is_step_in(after[0], path):
+                break
+            steps += after
+        return steps
+
+    def _is_step_in(self, node: Node, path: Path) -> bool:
+        return node.scope[: len(path)] == path and self._is_step(node)
+
+    def _has_data(self, node: Node) -> bool:
+        return has_data_input(node, self.graph)
 
     def _is_step(self, node: Node) -> bool:
         return bool(function_name(node) or step_layer(node, self.graph))
@@ -54,10 +90,11 @@ def find_sequences(
         path: nodes
         for path, nodes in members.items()
         if path not in mixed
-        and _has_data_input(nodes[0], graph)
+        and has_data_input(nodes[0], graph)
         and all(_is_unary_layer(node, graph) for node in nodes)
     }
-    flow = _Dataflow(graph, users, outputs)
+    producers = {name: node for node in graph.nodes for name in node.outputs if name}
+    flow = _Dataflow(graph, users, outputs, producers)
     sequences = {path: _chains(nodes, layers, flow) for path, nodes in members.items()}
     return {path: chains for path, chains in sequences.items() if chains}
 
@@ -112,22 +149,26 @@ def _lists_with_others(
     return lists
 
 
-def _has_data_input(node: Node, graph: Graph) -> bool:
-    """Return whether the first operand is an input of the node's module.
+def has_data_input(node: Node, graph: Graph) -> bool:
+    """Return whether the operand is an input of the node's module.
 
-    Stored arrays and integers that follow from dimensions are not passed to
-    modules.
+    It is the first, or that of a layer. Stored arrays and integers that follow from
+    dimensions are not passed to modules.
     """
-    name = node.inputs[0]
+    layer = layer_of(graph, node)
+    at = 0 if layer is None else layer.data[0]
+    name = node.inputs[at] if isinstance(at, int) else None
     if name is None or name in graph.constants:
         return False
     return graph.types[name].known is None
 
 
 def _is_unary_layer(node: Node, graph: Graph) -> bool:
-    """Return whether a layer takes its first operand only and has one result."""
+    """Return whether a layer takes one operand and has one result."""
     layer = layer_of(graph, node)
-    return layer is not None and layer.data == (0,) and len(node.outputs) == 1
+    if layer is None or len(node.outputs) != 1:
+        return False
+    return len(layer.data) == 1 and isinstance(layer.data[0], int)
 
 
 def _chain(
@@ -137,8 +178,11 @@ def _chain(
     chain: list[Node] = []
     last = -1
     for node in nodes:
-        number = int(layers[id(node)][-1])
-        if chain:
+        path = layers[id(node)]
+        number = int(path[-1])
+        if not chain:
+            chain += flow.steps_in_front(node, number, path[:-1])
+        else:
             chain += flow.functions_after(chain[-1], number - last - 1)
             if node not in flow.reader(chain[-1]):
                 return []
@@ -146,7 +190,7 @@ def _chain(
             return []
         chain.append(node)
         last = number
-    return chain + flow.functions_after(chain[-1], 1)
+    return chain + flow.steps_behind(chain[-1], path[:-1])
 
 
 def sole_reader(node: Node, users: Users, outputs: set[str]) -> list[Node]:
@@ -182,10 +226,13 @@ def step_layer(node: Node, graph: Graph) -> Layer | None:
 
     The other operands must be numbers that are known.
     """
-    data, *others = (graph.type(name) for name in node.inputs)
-    if any(other is not None and other.known is None for other in others):
+    types = [graph.type(name) for name in node.inputs]
+    if not types or not isinstance(types[0], Type):
         return None
-    return node.op.step(data, *others)
+    for other in types[1:]:
+        if other is not None and (not isinstance(other, Type) or other.known is None):
+            return None
+    return node.op.step(*types)
 
 
 def function_name(node: Node) -> str | None:

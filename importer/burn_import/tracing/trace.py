@@ -66,11 +66,16 @@ class Origin(NamedTuple):
     opset: int | None = None
 
 
+#: Alternatives to a call in an ``nn.Sequential``: the source of one or several steps.
+Forms = tuple[tuple[str, ...], ...]
+
+
 @dataclass
 class Apply:
     """``targets = primitive(*args, **static)``.
 
-    ``origin`` is the node whose ``lower`` made the call.
+    ``origin`` is the node whose ``lower`` made the call. ``forms`` are () if it is no
+    step of an ``nn.Sequential``.
     """
 
     primitive: Primitive[..., Any]
@@ -78,6 +83,7 @@ class Apply:
     static: dict[str, Any]
     targets: list[Symbol]
     origin: Origin = field(default=Origin(), compare=False)
+    forms: Forms = field(default=(), compare=False)
 
 
 #: Selects the first item of a tuple.

@@ -108,6 +108,9 @@ class Celu(Floating, Op, onnx="Celu", versions=(12, 28)):
     def lower(self, x: Value) -> Value:
         return ops.celu(x, **non_default(alpha=(self.alpha, 1.0)))
 
+    def step(self, x: Type) -> Layer | None:
+        return None if self.alpha == 1.0 else Layer("CELU", (self.alpha,), {}, {})
+
 
 @operator
 class Sigmoid(Floating, Op, onnx="Sigmoid", versions=(1, 6, 13)):
@@ -141,6 +144,10 @@ class HardSigmoid(Floating, Op, onnx="HardSigmoid", versions=(1, 6, 22)):
     def lower(self, x: Value) -> Value:
         options = non_default(alpha=(self.alpha, 0.2), beta=(self.beta, 0.5))
         return ops.hard_sigmoid(x, **options)
+
+    def step(self, x: Type) -> Layer | None:
+        is_sixth = np.float32(self.alpha) == np.float32(1 / 6) and self.beta == 0.5
+        return Layer("Hardsigmoid", (), {}, {}) if is_sixth else None
 
 
 @operator
@@ -221,6 +228,11 @@ class AlongAxis:
             x.axes(self.axis)
         return expect_float(x).forget()
 
+    def module(self, name: str) -> Layer | None:
+        """Return the module over one axis; None where a plain function computes it."""
+        is_function = self.axis == -1 or not isinstance(self.axis, int)
+        return None if is_function else Layer(name, (), {"axis": self.axis}, {})
+
 
 @operator
 class Softmax(AlongAxis, Op, onnx="Softmax", versions=(1, 11, 13)):
@@ -228,12 +240,18 @@ class Softmax(AlongAxis, Op, onnx="Softmax", versions=(1, 11, 13)):
     def lower(self, x: Value) -> Value:
         return ops.softmax(x, **non_default(axis=(self.axis, -1)))
 
+    def step(self, x: Type) -> Layer | None:
+        return self.module("Softmax")
+
 
 @operator
 class LogSoftmax(AlongAxis, Op, onnx="LogSoftmax", versions=(1, 11, 13)):
 
     def lower(self, x: Value) -> Value:
         return ops.log_softmax(x, **non_default(axis=(self.axis, -1)))
+
+    def step(self, x: Type) -> Layer | None:
+        return self.module("LogSoftmax")
 
 
 @operator

@@ -9,11 +9,13 @@ import numpy as np
 from burn import dtypes, ops
 from burn_ir.dim import Dim
 from burn_ir.errors import InvalidOperand
-from burn_ir.op import Op, Type, Value, operator
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.support import ints_of, known_dims, known_ints, unnamed_dims
 from burn_ir.upgrade import Draft
 
 MODES = ("constant", "reflect", "edge", "wrap")
+#: The words for modes in the names of modules.
+_WORDS = {"reflect": "Reflection", "edge": "Replication", "wrap": "Circular"}
 
 
 @operator
@@ -57,6 +59,51 @@ class Pad(Op, onnx="Pad", versions=(1, 2, 11, 13, 18, 19, 21, 23, 24, 25)):
         if self.mode == "constant":
             return ops.pad(*args)
         return ops.pad(*args, mode=self.mode)
+
+    def step(
+        self,
+        x: Type,
+        pads: Type,
+        constant_value: Type | None = None,
+        axes: Type | None = None,
+    ) -> Layer | None:
+        widths = _spatial_widths(x, pads, axes)
+        if not widths:
+            return None
+        rank = len(widths) // 2
+        sides = (widths[0] if len(set(widths)) == 1 else widths,)
+        if self.mode != "constant":
+            return Layer(f"{_WORDS[self.mode]}Pad{rank}d", sides, {}, {})
+        value = 0 if constant_value is None else constant_value.known
+        if value is None:
+            return None
+        if not np.any(value):
+            return Layer(f"ZeroPad{rank}d", sides, {}, {})
+        return Layer(f"ConstantPad{rank}d", (*sides, np.ravel(value)[0].item()), {}, {})
+
+
+def _spatial_widths(x: Type, pads: Type, axes: Type | None) -> tuple[int, ...]:
+    """Return what is added before and after each spatial axis, the last axis first.
+
+    Empty if a width is unknown or negative, if other axes are padded, or if no module
+    has that rank.
+    """
+    counts, chosen = known_ints(pads), known_ints(axes)
+    if counts is None or (axes is not None and chosen is None):
+        return ()
+    if x.shape is None or not 3 <= x.rank <= 5 or not dtypes.is_float(x.dtype):
+        return ()
+    order = range(x.rank) if chosen is None else x.axes(chosen)
+    before = dict(zip(order, counts, strict=False))
+    after = dict(zip(order, counts[len(order) :], strict=False))
+    if any(side.get(axis) for side in (before, after) for axis in (0, 1)):
+        return ()
+    widths = [
+        side.get(axis, 0)
+        for axis in reversed(range(2, x.rank))
+        for side in (before, after)
+    ]
+    return tuple(widths) if min(widths) >= 0 else ()
 
 
 @Pad.upgrade(1, 2)

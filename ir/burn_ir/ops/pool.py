@@ -171,6 +171,11 @@ class GlobalAveragePool(Global, Op, onnx="GlobalAveragePool", versions=(1, 22)):
     def lower(self, x: Value) -> Value:
         return over_axes_from(x, 2, ops.mean)
 
+    def step(self, x: Type) -> Layer | None:
+        rank = 0 if x.shape is None else x.rank - 2
+        is_named = 1 <= rank <= 3
+        return Layer(f"AdaptiveAvgPool{rank}d", (1,), {}, {}) if is_named else None
+
 
 @operator
 class GlobalMaxPool(Global, Op, onnx="GlobalMaxPool", versions=(1, 22)):

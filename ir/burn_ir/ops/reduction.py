@@ -7,7 +7,7 @@ from typing import Any, Literal
 from burn import dtypes, ops
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import Undecided
-from burn_ir.op import Op, Type, Value, operator
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.options import non_default
 from burn_ir.static import static_ints
 from burn_ir.upgrade import Draft
@@ -102,6 +102,18 @@ class ReduceMean(Reduction, Op, onnx="ReduceMean", versions=(1, 11, 13, 18)):
     def lower(self, x: Value, axes: Value = None) -> Value:
         axis, options = self.over(x, axes)
         return x.mean(*axis, **options)
+
+    def step(self, x: Type, axes: Type | None = None) -> Layer | None:
+        if x.shape is None or not 3 <= x.rank <= 5 or not dtypes.is_float(x.dtype):
+            return None
+        if axes is None or axes.known is None or axes.known.size == 0:
+            return None
+        space = tuple(range(2, x.rank))
+        if tuple(sorted(x.axes(axes.known.ravel().tolist()))) != space:
+            return None
+        if self.keepdims:
+            return Layer(f"AdaptiveAvgPool{len(space)}d", (1,), {}, {})
+        return Layer("GlobalAvgPool", (), {}, {})
 
 
 @operator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from math import floor
 from typing import Any, Literal
@@ -12,7 +13,7 @@ from burn import ops
 from burn.ops.resize import scaled_extent
 from burn_ir.dim import Dim, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value, operator
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.support import dims_of, ints_of, known_dims, shape_of
 from burn_ir.static import static
 from burn_ir.upgrade import Draft
@@ -123,6 +124,48 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
             return ops.resize(x, sizes=extents, **options)
         return ops.resize(x, None, sizes, **options)
 
+    def step(
+        self,
+        x: Type,
+        roi: Type | None = None,
+        scales: Type | None = None,
+        sizes: Type | None = None,
+    ) -> Layer | None:
+        factors = _factors(x, scales, sizes)
+        mode = self._mode_of_module(factors, sizes is not None)
+        if x.shape is None or not 3 <= x.rank <= 5 or self.axes or not mode:
+            return None
+        batch, channels, *space = factors
+        if (batch, channels) != (1, 1) or len(set(space)) > 1:
+            return None
+        options: dict[str, Any] = {"scale_factor": _whole(space[0])}
+        if mode != "nearest":
+            words = {3: "linear", 4: "bilinear", 5: "trilinear"}
+            options["mode"] = words[x.rank]
+        if mode == "aligned":
+            options["align_corners"] = True
+        return Layer("Upsample", (), options, {})
+
+    def _mode_of_module(self, factors: Sequence[float], has_sizes: bool) -> str:
+        """Return ``nearest``, ``linear`` or ``aligned``, "" for other resampling."""
+        coordinates = self.coordinate_transformation_mode
+        if self.antialias or self.keep_aspect_ratio_policy != "stretch" or not factors:
+            return ""
+        if self.mode == "nearest":
+            modes = (coordinates, self.nearest_mode)
+            is_repetition = all(f >= 1 and f % 1 == 0 for f in factors)
+            is_equal = is_repetition and modes in _EQUAL_FOR_REPETITIONS
+            return "nearest" if is_equal or modes == ("asymmetric", "floor") else ""
+        if self.mode != "linear" or self.exclude_outside:
+            return ""
+        if coordinates == "pytorch_align_corners" and not has_sizes:
+            return "aligned"
+        # The modes differ for results of one element.
+        is_long = all(f >= 2 for f in factors[2:])
+        is_half = coordinates == "half_pixel"
+        is_pytorch = coordinates == "pytorch_half_pixel" and is_long
+        return "linear" if is_half or is_pytorch else ""
+
     def _scaled(
         self, x: Value, roi: Value, scales: Value, options: dict[str, Any]
     ) -> Value:
@@ -198,6 +241,32 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
             for n in dict.fromkeys(order)
             if n in options
         }
+
+
+def _factors(x: Type, scales: Type | None, sizes: Type | None) -> tuple[float, ...]:
+    """Return the factor along each axis, or () if one is unknown.
+
+    Sizes must be multiples of the extents, which are equal for an open extent.
+    """
+    if scales is not None and scales.known is not None and scales.known.size:
+        return tuple(float(factor) for factor in scales.known.ravel())
+    wanted = known_dims(sizes)
+    if sizes is None or wanted is None or x.shape is None or len(wanted) != x.rank:
+        return ()
+    factors = []
+    for old, new in zip(x.shape, wanted, strict=True):
+        if old == new:
+            factors.append(1.0)
+        elif isinstance(old, int) and isinstance(new, int) and old and new % old == 0:
+            factors.append(float(new // old))
+        else:
+            return ()
+    return tuple(factors)
+
+
+def _whole(factor: float) -> float:
+    """Return a factor as an integer if it is whole."""
+    return int(factor) if factor % 1 == 0 else factor
 
 
 def _floats(operand: Value) -> tuple[float, ...] | None:

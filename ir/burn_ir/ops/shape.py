@@ -14,7 +14,7 @@ from burn.dtypes import int64
 from burn_ir.containers import AnyType
 from burn_ir.dim import Dim, Poly, same
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value, operator
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.reshapes import joined_axes, with_open_size
 from burn_ir.ops.support import (
     dims_of,
@@ -59,6 +59,19 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
         if self.allowzero:
             return data.reshape(shape)
         return ops.reshape(data, shape, keep_zeros=True)
+
+    def step(self, data: Type, shape: Type) -> Layer | None:
+        dims = known_dims(shape)
+        if dims is None or data.shape is None:
+            return None
+        try:
+            target = resolve(dims, data, bool(self.allowzero))
+        except Undecided:
+            return None
+        axes = joined_axes(data.shape, target)
+        if axes is None or len(target) >= data.rank:
+            return None
+        return Layer("Flatten", () if axes == (1,) else axes, {}, {})
 
     def _resolved(self, data: Value, dims: Sequence[Dim]) -> tuple[Dim, ...] | None:
         """Return the extents of the result, or None if they are not known in time."""
@@ -146,6 +159,10 @@ class Flatten(Op, onnx="Flatten", versions=(1, 9, 11, 13, 21, 23, 24, 25)):
             return x.flatten(1)
         dims = writable(self._dims(extents))
         return self._blindly(x) if dims is None else x.reshape(dims)
+
+    def step(self, x: Type) -> Layer | None:
+        is_default = self.axis == 1 and x.shape is not None and x.rank > 1
+        return Layer("Flatten", (), {}, {}) if is_default else None
 
     def _blindly(self, x: Value) -> Value:
         if self.axis == 0:

@@ -112,9 +112,11 @@ def kaiming_normal(shape: tuple[int, ...], gain: float = math.sqrt(2.0)) -> Defe
     return normal(shape, gain / math.sqrt(_fans(shape)[0]))
 
 
-def xavier_uniform(shape: tuple[int, ...], gain: float = 1.0) -> Deferred:
+def xavier_uniform(
+    shape: tuple[int, ...], gain: float = 1.0, dtype: DType = float32
+) -> Deferred:
     """Return uniform values within ``gain * sqrt(6 / (fan_in + fan_out))``."""
-    return uniform(shape, gain * math.sqrt(6.0 / sum(_fans(shape))))
+    return uniform(shape, gain * math.sqrt(6.0 / sum(_fans(shape))), dtype)
 
 
 def xavier_normal(shape: tuple[int, ...], gain: float = 1.0) -> Deferred:

@@ -117,6 +117,8 @@ class _AdaptiveAvgPool(PoolLayer):
 
     def __call__(self, x: Tensor) -> Tensor:
         self.check_rank(x)
+        if self.output_size in (1, (1,) * self.rank):
+            return ops.mean(x, tuple(range(2, x.ndim)), keepdims=True)
         return ops.adaptive_avg_pool(x, output_size=self.output_size)
 
 

@@ -68,9 +68,28 @@ def cnn() -> Any:
     )
 
 
+def padded() -> Any:
+    return nn.Sequential(
+        nn.ReflectionPad2d(1),
+        nn.Conv2d(3, 4, 3),
+        nn.SELU(),
+        nn.Upsample(scale_factor=2),
+        nn.ReplicationPad2d((1, 0, 0, 1)),
+        nn.Conv2d(4, 4, 2),
+        nn.CELU(0.5),
+        nn.Conv2d(4, 4, 1),
+        nn.Hardsigmoid(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(4, 5),
+        nn.LogSoftmax(dim=1),
+    )
+
+
 MODELS: dict[str, tuple[Any, Any]] = {
     "mlp": (mlp, lambda n: torch.randn(n, 6)),
     "cnn": (cnn, lambda n: torch.randn(n, 3, 8, 8)),
+    "padded": (padded, lambda n: torch.randn(n, 3, 8, 8)),
     "transformer": (Transformer, lambda n: torch.randint(20, (n, 7))),
 }
 

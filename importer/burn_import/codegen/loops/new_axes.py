@@ -41,10 +41,10 @@ def _sources(statement: Statement, unsqueezed: dict[Symbol, Apply]) -> list[Appl
     values: Any = statement.args[0]
     if not isinstance(values, list) or len(values) < FEWEST_VALUES:
         return []
-    if len(statement.args) > 1 or set(statement.static) != {"axis"}:
+    if len(statement.args) > 1 or set(statement.static) - {"axis"}:
         return []
     if not all(isinstance(one, Tensor) and one.data in unsqueezed for one in values):
         return []
     sources = [unsqueezed[one.data] for one in values]
-    axis = (statement.static["axis"],)
+    axis = (statement.static.get("axis", 0),)
     return sources if all(one.args[1:] == axis for one in sources) else []

@@ -52,6 +52,7 @@ class _Rolls:
 
     def roll(self, block: Block) -> None:
         """Reroll ``block`` and the bodies of the new loops."""
+        join_new_axes(block)
         for path in _lists(block):
             if path in self.containers.growing or not self.containers.is_list(path):
                 continue

@@ -378,7 +378,7 @@ class _Rolling:
             steps = self.symbols_at(slot)
             if symbols == steps:
                 return Tensor(collected, self.tracer)
-            if self.run.path or steps[0] not in symbols:
+            if steps[0] not in symbols:
                 continue
             first = symbols.index(steps[0])
             end = first + len(steps)

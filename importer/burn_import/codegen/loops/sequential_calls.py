@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from burn import Tensor
 from burn_import.codegen.containers.containers import Containers
+from burn_import.codegen.sequence_steps import fill_steps
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.statements import count_uses
-from burn_import.tracing.trace import Block, ModuleCall
+from burn_import.tracing.trace import Apply, Block, ModuleCall
 from burn_ir.containers import python_type
+
+#: Free numbers of a list, and the functions that take their place, with positions.
+Gap = tuple[list[Path], list[tuple[int, Apply]]]
 
 
 def chain_calls(block: Block, path: Path, containers: Containers) -> bool:
     """Merge the calls of all members of a list into one call; return if possible.
 
     Each member must take the result of the previous one, which nothing else reads.
-    Members that are lists must be chains, too.
+    Members that are lists must be chains, too. Where numbers are left out, functions
+    of one tensor are steps of the list.
     """
     calls = [
         (at, one)
@@ -25,11 +31,19 @@ def chain_calls(block: Block, path: Path, containers: Containers) -> bool:
     ]
     lists = [path]
     expected = list(_members(path, containers, lists))
-    if [one.path for _, one in calls] != expected or not _is_chain(block, calls):
+    if [one.path for _, one in calls] != expected or not all(map(_is_unary, calls)):
+        return False
+    gaps = _gaps(block, [call for _, call in calls])
+    if gaps is None:
         return False
     (_, first), (end, last) = calls[0], calls[-1]
     block.statements[end] = ModuleCall(path, first.args, last.targets)
     gone = {at for at, _ in calls[:-1]}
+    for slots, steps in gaps:
+        gone.update(at for at, _ in steps)
+        texts = fill_steps([step.forms for _, step in steps], len(slots))
+        for slot, text in zip(slots, texts, strict=True):
+            containers.add(slot, text)
     remaining = [one for at, one in enumerate(block.statements) if at not in gone]
     block.statements = remaining
     containers.chains.update(lists)
@@ -48,17 +62,46 @@ def _members(path: Path, containers: Containers, lists: list[Path]) -> Iterator[
             yield member
 
 
-def _is_chain(block: Block, calls: list[tuple[int, ModuleCall]]) -> bool:
-    """Return whether one tensor passes all calls and is only read at the end."""
-    for _, call in calls:
-        one = len(call.args) == 1 and len(call.targets) == 1
-        if not one or not isinstance(call.args[0], Tensor):
-            return False
-        kinds = {python_type(s.type) for s in (call.args[0].data, *call.targets)}
-        if kinds != {"Tensor"}:
-            return False
+def _is_unary(numbered: tuple[int, ModuleCall]) -> bool:
+    """Return whether a call has one tensor and one result."""
+    _, call = numbered
+    one = len(call.args) == 1 and len(call.targets) == 1
+    if not one or not isinstance(call.args[0], Tensor):
+        return False
+    kinds = {python_type(s.type) for s in (call.args[0].data, *call.targets)}
+    return kinds == {"Tensor"}
+
+
+def _gaps(block: Block, calls: Sequence[ModuleCall]) -> list[Gap] | None:
+    """Return what is between the calls of a chain; None if it is no chain.
+
+    One tensor passes all calls and functions, and is only read at the end.
+    """
     uses = count_uses(block)
-    return all(
-        after.args[0].data is before.targets[0] and uses[before.targets[0]] == 1
-        for (_, before), (_, after) in zip(calls, calls[1:], strict=False)
-    )
+    steps = {
+        one.targets[0]: (at, one)
+        for at, one in enumerate(block.statements)
+        if isinstance(one, Apply) and one.forms and isinstance(one.args[0], Tensor)
+    }
+    gaps: list[Gap] = []
+    for before, after in pairwise(calls):
+        between: list[tuple[int, Apply]] = []
+        value = after.args[0].data
+        while value is not before.targets[0]:
+            if value not in steps or uses[value] != 1:
+                return None
+            between.insert(0, steps[value])
+            value = between[0][1].args[0].data
+        slots = _free_slots(before.path, after.path) if between else []
+        if uses[value] != 1 or len(slots) < len(between):
+            return None
+        gaps.append((slots, between))
+    return gaps
+
+
+def _free_slots(before: Path, after: Path) -> list[Path]:
+    """Return the paths between two members of a list, or of nested lists."""
+    pairs = enumerate(zip(before, after, strict=False))
+    level = next(n for n, (one, other) in pairs if one != other)
+    numbers = range(int(before[level]) + 1, int(after[level]))
+    return [(*before[:level], str(number)) for number in numbers]

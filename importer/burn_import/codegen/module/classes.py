@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -33,22 +32,18 @@ from burn_import.codegen.naming.function_names import (
 from burn_import.codegen.printing.stored_numbers import unify_number_reads
 from burn_import.codegen.printing.target import BURN, Target
 from burn_import.codegen.printing.writer import FunctionWriter
+from burn_import.codegen.sequence_steps import layer_text, sequence_text
 from burn_import.codegen.trace.function import FunctionTrace, trace_part
 from burn_import.provenance.path_segments import Path
 from burn_import.structure import ModuleNode
 from burn_import.structure.module_tree import calls_of
-from burn_import.structure.sequential import function_name, step_layer
 from burn_import.tracing.identifiers import (
     MEMBERS,
     Namespace,
-    dtype_source,
-    literal,
 )
 from burn_import.tracing.trace import Block, ModuleCall
 from burn_ir.containers import python_type
-from burn_ir.graph import Graph, Node, nested_nodes
-from burn_ir.layers import layer_of
-from burn_ir.op import Layer
+from burn_ir.graph import Node, nested_nodes
 
 
 class ClassWriter:
@@ -310,40 +305,3 @@ class ClassWriter:
 
 def _is_inside(path: Path, entries: Mapping[Path, str]) -> bool:
     return any(path[:length] in entries for length in range(1, len(path)))
-
-
-def sequence_text(part: ModuleNode) -> str:
-    """Return ``nn.Sequential(...)`` with layers at their numbers.
-
-    Functions are between them.
-    """
-    steps: list[str] = []
-    for node in part.items:
-        assert isinstance(node, Node)
-        path = part.layer_paths.get(id(node))
-        if path is None:
-            steps.append(_step_text(node, part.graph))
-            continue
-        layer = layer_of(part.graph, node)
-        assert layer is not None
-        part.layers[path] = layer
-        steps += ["nn.Identity()"] * (int(path[-1]) - len(steps))
-        steps.append(layer_text(layer))
-    return f"nn.Sequential({', '.join(steps)})"
-
-
-def _step_text(node: Node, graph: Graph) -> str:
-    """Return a function or module without weights, as a step of a sequence."""
-    layer = step_layer(node, graph)
-    return f"ops.{function_name(node)}" if layer is None else layer_text(layer)
-
-
-def layer_text(layer: Layer) -> str:
-    """Return the constructor call of a layer: ``nn.Conv2d(3, 8, kernel_size=3)``."""
-    args = [literal(arg) for arg in layer.args]
-    args += [f"{name}={_argument(value)}" for name, value in layer.options.items()]
-    return f"nn.{layer.name}({', '.join(args)})"
-
-
-def _argument(value: Any) -> str:
-    return dtype_source(value) if isinstance(value, np.dtype) else literal(value)

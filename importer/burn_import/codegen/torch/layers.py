@@ -34,10 +34,17 @@ SAME = frozenset(
     | {"MultiheadAttention"}
     | {"RNNCell", "ReLU", "ReLU6", "Sequential", "SiLU", "Sigmoid", "Softmax", "Tanh"}
     | {"BatchNorm1d", "BatchNorm2d", "BatchNorm3d"}
+    | {"CELU", "Flatten", "Hardsigmoid", "LogSoftmax", "Upsample"}
+    | {
+        f"{kind}Pad{rank}d"
+        for kind in ("Circular", "Constant", "Reflection", "Replication", "Zero")
+        for rank in (1, 2, 3)
+    }
 )
 #: Parameters with other names in PyTorch.
 RENAMED: Mapping[str, Mapping[str, str]] = {
     "LeakyReLU": {"alpha": "negative_slope"},
+    "LogSoftmax": {"axis": "dim"},
     "Softmax": {"axis": "dim"},
 }
 #: Additional state of PyTorch's layers, by class.
@@ -56,6 +63,12 @@ STEPS = {
     "softsign": "nn.Softsign()",
     "mish": "nn.Mish()",
     "hard_swish": "nn.Hardswish()",
+    "celu": "nn.CELU()",
+    "elu": "nn.ELU()",
+    "leaky_relu": "nn.LeakyReLU()",
+    "log_softmax": "nn.LogSoftmax(dim=-1)",
+    "selu": "nn.SELU()",
+    "softmax": "nn.Softmax(dim=-1)",
 }
 #: Attributes of ``torch.nn.Module`` that no field may shadow.
 MODULE_ATTRIBUTES = frozenset(

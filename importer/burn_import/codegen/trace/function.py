@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from burn import Tensor
+from burn_import.codegen.sequence_steps import layer_forms
 from burn_import.codegen.trace.bodies import (
     trace_choice,
     trace_derivation,
@@ -36,6 +37,7 @@ from burn_import.tracing.statements import (
     symbols_in,
 )
 from burn_import.tracing.trace import (
+    Apply,
     Block,
     Choice,
     ModuleCall,
@@ -216,8 +218,10 @@ class Run:
         if path is not None:
             self.layer(node, graph, path, operands)
             return
+        start = len(self.tracer.blocks[-1].statements)
         with error_context(node, self.graph.opsets):
             result = self.lowered(node, operands)
+        self.note_step(node, graph, start)
         if isinstance(result, Branch):
             trace_choice(self, result, node, graph)
             return
@@ -231,6 +235,14 @@ class Run:
         for name, value in zip(node.outputs, results, strict=False):
             if name is not None:
                 self.name(name, value, graph)
+
+    def note_step(self, node: Node, graph: Graph, start: int) -> None:
+        """Note how a sequence would write the only statement of ``node``, if it can."""
+        call, *others = (*self.tracer.blocks[-1].statements[start:], None)
+        if isinstance(call, Apply) and others == [None]:
+            is_plain = len(call.args) == 1 and not call.static
+            plain = ((f"ops.{call.primitive.name}",),) if is_plain else ()
+            call.forms = layer_forms(node, graph) or plain
 
     def lowered(self, node: Node, operands: Sequence[Any]) -> Any:
         """Return the result of the node's ``lower``, with only bindable dimensions.

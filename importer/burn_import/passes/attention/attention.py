@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.dtypes import HALVES, float32, float64
+from burn.dtypes import HALVES, DType, bfloat16, float16, float32, float64
 from burn_import.passes.attention.mask_conditions import Conditions
 from burn_import.passes.attention.masks import Mask, Masks, Operation
 from burn_import.passes.attention.operands import Operands
@@ -344,11 +344,11 @@ class _Match:
 
     def scale_or_default(self) -> float | None:
         """Return the scale, None if it is the default 1 / sqrt(size)."""
-        wide = self.flow.graph.types[self.last.output].dtype == float64
+        dtype = self.flow.graph.types[self.last.output].dtype
         scale = self.operands.scale
-        if _is_default_scale(scale, self.size, wide):
+        if _is_default_scale(scale, self.size, dtype):
             return None
-        return scale if wide else float(str(np.float32(scale)))
+        return scale if dtype == float64 else float(str(np.float32(scale)))
 
 
 def _with_default_scale(node: Node, flow: Dataflow) -> Node:
@@ -356,18 +356,20 @@ def _with_default_scale(node: Node, flow: Dataflow) -> Node:
     op, extents = node.op, flow.extents(node.inputs[0])
     if not isinstance(op, Attention) or op.scale is None or len(extents) != _RANK:
         return node
-    wide = flow.graph.types[node.output].dtype == float64
-    if not _is_default_scale(op.scale, extents[-1], wide):
+    dtype = flow.graph.types[node.output].dtype
+    if not _is_default_scale(op.scale, extents[-1], dtype):
         return node
     return replace(node, op=replace(op, scale=None))
 
 
-def _is_default_scale(scale: float, size: Dim, wide: bool) -> bool:
+def _is_default_scale(scale: float, size: Dim, dtype: DType) -> bool:
     """Return whether ``scale`` is 1 / sqrt(size), up to the rounding of the dtype."""
-    error = 1e-14 if wide else 4e-7
+    error = _SCALE_ERRORS.get(dtype, 4e-7)
     return isinstance(size, int) and abs(scale * size**0.5 - 1) < error
 
 
+#: The rounding of a scale, which may be a product of two factors, by dtype.
+_SCALE_ERRORS = {float64: 1e-14, float16: 1e-3, bfloat16: 8e-3}
 #: The rank of operands whose last axis is the size of a head.
 _RANK = 4
 _STEPS = ("Add", "Where", "Mul", "Div", "Cast")

@@ -132,7 +132,26 @@ class Windows:
             zeros = [name for name in names if flow.scalar(name) == 0]
             names = [name for name in names if name not in zeros] if zeros else []
         triangular = triangle(flow, names[0], shown) if names else None
-        return triangular[0] if triangular is not None and triangular[1] else None
+        if triangular is not None:
+            return triangular[0] if triangular[1] else None
+        return self.of_numbers(names[0], shown) if names else None
+
+    def of_numbers(self, name: str | None, shown: bool) -> Window | None:
+        """Return the window of a constant, or its corner, that is 0 or not.
+
+        Zeros and ones of a buffer stay what they are; a parameter may be trained.
+        """
+        flow = self.conditions.flow
+        stored, leading = flow.stored(name), corner(flow, name)
+        source = name if leading is None else _sliced(flow, name)
+        is_buffer = flow.graph.constants.trained.get(source or "") is False
+        if is_learned(flow.graph, source) and not is_buffer:
+            return None
+        if stored is not None:
+            return self.stored(stored != 0, shown)
+        if leading is None:
+            return None
+        return self.of_corner((leading[0] != 0, leading[1]), shown)
 
     def of_both(self, node: Node) -> Window | None:
         """Return the intersection of the windows if both operands have one."""
@@ -221,18 +240,18 @@ def corner(
 ) -> tuple[Array, tuple[Dim, ...]] | None:
     """Return a constant and the extents of its leading slice ``name``; None if none."""
     node = flow.made_by(name, "Slice")
-    if node is None or len(node.inputs) != 5 or not steps:
+    if node is None or len(node.inputs) < 4 or not steps:
         return None
     stored = flow.stored(node.inputs[0])
     whole = corner(flow, node.inputs[0], steps - 1)
     if stored is not None:
         whole = stored, stored.shape
     operands = [flow.graph.type(operand) for operand in node.inputs[1:]]
-    starts, _, axes, by = (known_ints(operand) for operand in operands)
+    starts, _, axes, by = (known_ints(operand) for operand in (*operands, None)[:4])
     ends = known_dims(operands[1])
-    if whole is None or starts is None or ends is None or axes is None or by is None:
+    if whole is None or starts is None or ends is None or axes is None:
         return None
-    if any(starts) or any(n != 1 for n in by):
+    if any(starts) or (len(operands) == 4 and set(by or ()) != {1}):
         return None
     shape = list(whole[1])
     for axis, end in zip(axes, ends, strict=True):
@@ -240,6 +259,13 @@ def corner(
             return None
         shape[axis] = end
     return whole[0], tuple(shape)
+
+
+def _sliced(flow: Dataflow, name: str | None) -> str | None:
+    """Return the constant that slices of slices read."""
+    while (node := flow.made_by(name, "Slice")) is not None:
+        name = node.inputs[0]
+    return name
 
 
 def _of_difference(high: Ramp, low: Ramp, by: int) -> Window | None:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from burn.dtypes import float32
+from burn.dtypes import is_float
 from burn_import.provenance.exporter_folding import is_folded
 from burn_import.provenance.weight_owners import original
 from burn_import.rewriting.arrays import are_identical
@@ -43,7 +43,8 @@ def module_parameters(
     arrays = graph.constants
     if arrays[str(out_weight)].shape != (embed, embed):
         return None
-    if any(arrays[name].dtype != float32 for name in names):
+    dtypes = {arrays[name].dtype for name in names}
+    if len(dtypes) > 1 or not all(map(is_float, dtypes)):
         return None
     if len(biases) != (0 if out_bias is None else 3):
         return None

@@ -67,9 +67,13 @@ class Parameters:
 
     def named(self, kind: str, packed: list[str]) -> Named | None:
         """Return the file's layer with the packed weights W, R and optional B."""
-        if not self.first:
+        return self.named_of(kind, [self.graph.constants[name] for name in packed])
+
+    def named_of(self, kind: str, packed: list[Array]) -> Named | None:
+        """Return the file's layer with these arrays W, R and optional B."""
+        if not self.first or not have_shapes(kind, packed):
             return None
-        arrays = unpack_weights(kind, [self.graph.constants[name] for name in packed])
+        arrays = unpack_weights(kind, packed)
         for module, number in self.first.get(digest(arrays[0]), ()):
             leaves = _leaves(len(arrays), len(packed) == 3, number)
             names = tuple(f"{module}.{leaf}" for leaf in leaves)
@@ -160,6 +164,11 @@ def are_weights(graph: Graph, kind: str, names: list[str | None]) -> bool:
         if name in graph.types or name not in graph.constants:
             return False
         arrays.append(graph.constants[name])
+    return have_shapes(kind, arrays)
+
+
+def have_shapes(kind: str, arrays: list[Array]) -> bool:
+    """Return whether arrays are float32 and fit W, R and optional B."""
     w, r = arrays[:2]
     if any(a.dtype != float32 for a in arrays) or not w.ndim == r.ndim == 3:
         return False

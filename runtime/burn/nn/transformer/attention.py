@@ -4,7 +4,7 @@ from typing import Any
 
 from burn import ops
 from burn.box import Parameter
-from burn.dtypes import DType
+from burn.dtypes import DType, float32
 from burn.nn import init
 from burn.nn.dropout import Dropout
 from burn.nn.linear import Linear
@@ -107,6 +107,7 @@ class MultiheadAttention(Module):
         kdim: int | None = None,
         vdim: int | None = None,
         batch_first: bool = False,
+        dtype: DType = float32,
     ) -> None:
         super().__init__()
         if embed_dim % num_heads:
@@ -119,17 +120,17 @@ class MultiheadAttention(Module):
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
         widths = {"q": embed_dim, "k": self.kdim, "v": self.vdim}
         if set(widths.values()) == {embed_dim}:
-            stacked = init.xavier_uniform((3 * embed_dim, embed_dim))
+            stacked = init.xavier_uniform((3 * embed_dim, embed_dim), dtype=dtype)
             self.in_proj_weight = Parameter(stacked)
         else:
             for name, width in widths.items():
-                value = init.xavier_uniform((embed_dim, width))
+                value = init.xavier_uniform((embed_dim, width), dtype=dtype)
                 setattr(self, f"{name}_proj_weight", Parameter(value))
-        zeros = init.constant((3 * embed_dim,), 0.0)
+        zeros = init.constant((3 * embed_dim,), 0.0, dtype)
         self.in_proj_bias = Parameter(zeros) if bias else None
-        self.out_proj = Linear(embed_dim, embed_dim, bias=bias)
+        self.out_proj = Linear(embed_dim, embed_dim, bias=bias, dtype=dtype)
         if self.out_proj.bias is not None:
-            self.out_proj.bias = Parameter(init.constant((embed_dim,), 0.0))
+            self.out_proj.bias = Parameter(init.constant((embed_dim,), 0.0, dtype))
         self.dropout = Dropout(dropout)
 
     def __call__(

@@ -61,6 +61,15 @@ def test_states_are_collected(tmp_path: Path) -> None:
     assert "ops.stack(hidden_states, axis=1)" in text
 
 
+def test_states_are_collected_along_the_first_axis(tmp_path: Path) -> None:
+    axes = "first = Constant <value = int64[1] {0}> ()"
+    rows = [f"r{t} = Unsqueeze (h{t}, first)" for t in range(6)]
+    joined = f"rows = Concat <axis = 0> ({', '.join(f'r{t}' for t in range(6))})"
+    turned = "ys = Transpose <perm = [1, 0, 2]> (rows)"
+    text = source(tmp_path, [*scan(6), axes, *rows, joined, turned], "ys")
+    assert "ops.stack(hidden_states)" in text
+
+
 @pytest.mark.parametrize("order", [range(6), (1, 0, 2, 3, 4, 5)])
 def test_states_are_written_into_a_tensor(tmp_path: Path, order: list[int]) -> None:
     places = [
