@@ -28,6 +28,10 @@ EXPECTED = {
     "DynamicQuantizeMatMul": {"DynamicQuantizedLinear"},
     "DynamicQuantizeConv": {"DynamicQuantizedConv2d"},
     "MatMulNBits": {"QuantizedLinear"},
+    "QuantizeDequantize": {"QuantizeDequantize"},
+    "WeightQuantizedConv": {"WeightQuantizedConv2d"},
+    "WeightQuantizedEmbedding": {"WeightQuantizedEmbedding"},
+    "WeightQuantizedLinear": {"WeightQuantizedLinear"},
 }
 
 DOMAINS = {
@@ -36,6 +40,10 @@ DOMAINS = {
     "DynamicQuantizeConv": "burn",
     "DynamicQuantizeMatMul": "com.microsoft",
     "MatMulNBits": "com.microsoft",
+    "QuantizeDequantize": "burn",
+    "WeightQuantizedConv": "burn",
+    "WeightQuantizedEmbedding": "burn",
+    "WeightQuantizedLinear": "burn",
 }
 
 

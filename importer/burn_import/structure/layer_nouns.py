@@ -30,6 +30,9 @@ _WORDS = {
     "DynamicQuantizeConv": "conv",
     "DynamicQuantizeMatMul": "linear",
     "MatMulNBits": "linear",
+    "WeightQuantizedConv": "conv",
+    "WeightQuantizedEmbedding": "embedding",
+    "WeightQuantizedLinear": "linear",
 }
 
 
