@@ -28,6 +28,8 @@ EXPECTED = {
     "DynamicQuantizeMatMul": {"DynamicQuantizedLinear"},
     "DynamicQuantizeConv": {"DynamicQuantizedConv2d"},
     "MatMulNBits": {"QuantizedLinear"},
+    "QLinearConv": {"QLinearConv2d"},
+    "QLinearMatMul": {"QLinearMatMul"},
     "QuantizeDequantize": {"QuantizeDequantize"},
     "WeightQuantizedConv": {"WeightQuantizedConv2d"},
     "WeightQuantizedEmbedding": {"WeightQuantizedEmbedding"},

@@ -80,7 +80,7 @@ def dequantized_type(weight: Type, scale: Type, zero_point: Type | None) -> Type
         InvalidOperand: the operands do not fit.
     """
     expect_dtype(weight, WEIGHTS, "a quantized weight")
-    expect_dtype(scale, (dtypes.float32,), "a scale")
+    expect_dtype(scale, (dtypes.float32, dtypes.float64), "a scale")
     if scale.rank > 1:
         raise InvalidOperand(f"expected one number or a vector, got {scale.name}")
     return DequantizeLinear(axis=0).infer(weight, scale, zero_point)
@@ -104,10 +104,15 @@ def weight_quantized_layer(layer: Layer, operands: Sequence[Type | None]) -> Lay
 
 
 def _are_stored(*operands: Type | None) -> bool:
-    """Return whether operands are constants; the zero point is like the scale."""
+    """Return whether a layer of float32 can have these operands: constants.
+
+    The zero point has the shape of the scale.
+    """
     _, scale, zero_point = operands[:3]
     assert scale is not None
     if zero_point is not None and zero_point.shape != scale.shape:
+        return False
+    if scale.dtype != dtypes.float32:
         return False
     return all(t is None or t.known is not None for t in operands)
 

@@ -121,6 +121,12 @@ if TYPE_CHECKING:
         DynamicQuantizedLinear as DynamicQuantizedLinear,
         QuantizedLinear as QuantizedLinear,
     )
+    from burn.nn.quantized.qlinear import (
+        QLinearConv1d as QLinearConv1d,
+        QLinearConv2d as QLinearConv2d,
+        QLinearConv3d as QLinearConv3d,
+        QLinearMatMul as QLinearMatMul,
+    )
     from burn.nn.quantized.weights import (
         QuantizeDequantize as QuantizeDequantize,
         WeightQuantizedConv1d as WeightQuantizedConv1d,
@@ -278,6 +284,12 @@ else:
                 "DynamicQuantizedConv3d",
                 "DynamicQuantizedLinear",
                 "QuantizedLinear",
+            ),
+            "burn.nn.quantized.qlinear": (
+                "QLinearConv1d",
+                "QLinearConv2d",
+                "QLinearConv3d",
+                "QLinearMatMul",
             ),
             "burn.nn.quantized.weights": (
                 "QuantizeDequantize",

@@ -196,6 +196,8 @@ ROWS: Mapping[str, Row] = {
     **dict.fromkeys((f"DynamicQuantizedConv{n}d" for n in (1, 2, 3)), _quantized_conv),
     "DynamicQuantizedLinear": _helper,
     "QuantizedLinear": _helper,
+    **dict.fromkeys((f"QLinearConv{n}d" for n in (1, 2, 3)), _quantized_conv),
+    "QLinearMatMul": _helper,
     "QuantizeDequantize": _quantizer,
     **dict.fromkeys((f"WeightQuantizedConv{n}d" for n in (1, 2, 3)), _quantized_conv),
     "WeightQuantizedEmbedding": _helper,

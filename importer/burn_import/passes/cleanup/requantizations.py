@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from burn import dtypes
-from burn_import.provenance.trainable import is_learned
+from burn_import.provenance.trainable import is_listed_parameter
 from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Identity
@@ -88,7 +88,7 @@ def _exact_scale(name: str | None, graph: Graph) -> float | str | None:
     is_exact = array.dtype in PRECISE and SMALLEST < number < LARGEST
     if not is_exact:
         return None
-    return name if is_learned(graph, name) else number
+    return name if is_listed_parameter(graph, str(name)) else number
 
 
 def _shift(name: str | None, graph: Graph) -> object:

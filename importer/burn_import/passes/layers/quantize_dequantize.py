@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from burn import dtypes
 from burn.dtypes import DType
-from burn_import.provenance.trainable import is_learned
+from burn_import.provenance.trainable import is_listed_parameter
 from burn_import.rewriting.arrays import derive
 from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import with_nodes
@@ -98,7 +98,7 @@ def _number(name: str | None, flow: Dataflow) -> str | None:
     array = flow.stored(name)
     if name is None or array is None or array.size != 1:
         return None
-    if is_learned(flow.graph, name):
+    if is_listed_parameter(flow.graph, name):
         return None
     return derive(flow.graph, name, array.reshape(()), ".number")
 

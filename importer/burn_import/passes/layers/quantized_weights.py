@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from burn import dtypes
-from burn_import.provenance.trainable import is_learned
+from burn_import.provenance.trainable import is_listed_parameter
 from burn_import.rewriting.arrays import derive
 from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import with_nodes
@@ -142,7 +142,9 @@ class _Rewriter:
         result, numbers = self.graph.type(node.output), self.flow.stored(scale)
         if result is None or result.dtype != dtypes.float32 or numbers is None:
             return None
-        if numbers.dtype != dtypes.float32 or is_learned(self.graph, scale):
+        if numbers.dtype != dtypes.float32 or is_listed_parameter(
+            self.graph, str(scale)
+        ):
             return None
         shape: tuple[int, ...] = ()
         if numbers.size > 1:
