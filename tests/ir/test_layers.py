@@ -28,6 +28,12 @@ EXPECTED = {
     "DynamicQuantizeMatMul": {"DynamicQuantizedLinear"},
     "DynamicQuantizeConv": {"DynamicQuantizedConv2d"},
     "MatMulNBits": {"QuantizedLinear"},
+    "QLinearConv": {"QLinearConv2d"},
+    "QLinearMatMul": {"QLinearMatMul"},
+    "QuantizeDequantize": {"QuantizeDequantize"},
+    "WeightQuantizedConv": {"WeightQuantizedConv2d"},
+    "WeightQuantizedEmbedding": {"WeightQuantizedEmbedding"},
+    "WeightQuantizedLinear": {"WeightQuantizedLinear"},
 }
 
 DOMAINS = {
@@ -36,6 +42,10 @@ DOMAINS = {
     "DynamicQuantizeConv": "burn",
     "DynamicQuantizeMatMul": "com.microsoft",
     "MatMulNBits": "com.microsoft",
+    "QuantizeDequantize": "burn",
+    "WeightQuantizedConv": "burn",
+    "WeightQuantizedEmbedding": "burn",
+    "WeightQuantizedLinear": "burn",
 }
 
 

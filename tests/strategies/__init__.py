@@ -22,6 +22,7 @@ from tests.strategies import (
     shape,
     signal,
     text,
+    weight_quantized,
 )
 from tests.strategies.microsoft import (
     attention as microsoft_attention,
@@ -101,4 +102,5 @@ __all__ = [
     "text",
     "training",
     "vision",
+    "weight_quantized",
 ]

@@ -50,7 +50,9 @@ from burn_import.passes.layers.expand_fused_matmul import expand_fused_matmul
 from burn_import.passes.layers.expand_skip_norms import expand_skip_norms
 from burn_import.passes.layers.linear import linear
 from burn_import.passes.layers.linear_rows import linear_rows
+from burn_import.passes.layers.quantize_dequantize import quantize_dequantize
 from burn_import.passes.layers.quantized_layers import quantized_layers
+from burn_import.passes.layers.quantized_weights import quantized_weights
 from burn_import.passes.layers.tree_ensembles import tree_ensembles
 from burn_import.passes.layers.unit_rows import unit_rows
 from burn_import.passes.norms.batch_norm_affine import batch_norm_affine
@@ -137,6 +139,7 @@ PASSES: tuple[Pass, ...] = (
     conv_bias,
     conv_padding,
     linear,
+    quantized_weights,
     quantized_layers,
     recurrent_cells,
     linear_rows,
@@ -166,6 +169,7 @@ PASSES: tuple[Pass, ...] = (
     chunked_slices,
     equal_splits,
     inserted_axes,
+    quantize_dequantize,
 )
 
 #: Passes that run after the fixed point of the others, which do not match their
@@ -173,6 +177,7 @@ PASSES: tuple[Pass, ...] = (
 LAST = frozenset(
     {"leading_transposes", "einsum", "leading_axes", "nested_slices"}
     | {"single_slices", "chunked_slices", "equal_splits", "inserted_axes"}
+    | {"quantize_dequantize"}
 )
 
 #: Passes that run only if named, after the others: they limit the uses of the model

@@ -101,6 +101,9 @@ _VARIANTS = frozenset(
 _LONGEST = 24
 _COUNT = re.compile(r"_?\d+d?$")
 
+#: What onnxruntime's quantizer appends to the name of the value that it rounds.
+_FROM_QUANTIZER = re.compile(r"_(Quantize|Dequantize)Linear_(In|Out)put$")
+
 
 def authored(name: str) -> str:
     """Return an identifier for a value named by an author, else "".
@@ -122,7 +125,7 @@ def custom_identifier(name: str) -> str:
     if is_computed_by_paddle(name):
         return ""
     leaf = name.rpartition("/")[2].rpartition("::")[2].partition(":")[0]
-    leaf = leaf.partition(".")[0]
+    leaf = _FROM_QUANTIZER.sub("", leaf.partition(".")[0])
     if not leaf or leaf[0].isdigit() or re.search(r"\d{3}", leaf):
         return ""
     word = identifier(re.sub(r"_\d+$", "", snake(leaf)))

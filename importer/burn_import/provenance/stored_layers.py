@@ -13,6 +13,7 @@ from burn_ir.graph import Graph, Node
 from burn_ir.layers import layer_of
 from burn_ir.op import Layer
 from burn_ir.ops.dropout import TrackedDropout
+from burn_ir.ops.weight_quantized import QuantizeDequantize
 
 
 class StoredLayers:
@@ -33,10 +34,12 @@ class StoredLayers:
     def _find_layers(self, graph: Graph) -> None:
         """Record the stored weights of every layer node, by parameter.
 
-        Layers without weights have a state instead.
+        Layers without weights have a state instead. Names of scales tell nothing of
+        quantizers, which get their paths later.
         """
         for node in graph.nodes:
-            layer = layer_of(graph, node)
+            is_quantizer = isinstance(node.op, QuantizeDequantize)
+            layer = None if is_quantizer else layer_of(graph, node)
             if layer is not None:
                 names = {p: node.inputs[i] or "" for p, i in layer.weights.items()}
                 floats = {p: n for p, n in names.items() if p not in layer.tables}

@@ -90,6 +90,11 @@ def _is_entry(graph: Graph, constant: str) -> bool:
     return is_trained(graph, constant) or is_listed_buffer(graph, constant)
 
 
+def is_listed_parameter(graph: Graph, constant: str) -> bool:
+    """Return whether the file lists a constant as a trainable parameter."""
+    return graph.constants.trained.get(original(graph, constant), False)
+
+
 def is_listed_buffer(graph: Graph, constant: str) -> bool:
     """Return whether a constant is a persistent floating buffer of the file."""
     name, constants = original(graph, constant), graph.constants

@@ -47,20 +47,26 @@ FILLS: Mapping[str, Collection[int]] = {
 }
 #: Operands that are numbers of the program if they are scalars: a fill value.
 SCALARS: Mapping[str, Collection[int]] = {"Expand": (0,)}
+#: Operators of layers whose third and fourth operands are scale and zero point.
+QUANTIZED_LAYERS = (
+    *("DynamicQuantizeConv", "DynamicQuantizeMatMul", "WeightQuantizedConv"),
+    *("WeightQuantizedEmbedding", "WeightQuantizedLinear"),
+)
 #: Operands that are scales, and operands that are zero points.
 SCALES: Mapping[str, Collection[int]] = {
-    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (1,)),
+    **dict.fromkeys(("QuantizeDequantize", "QuantizeLinear", "DequantizeLinear"), (1,)),
     **dict.fromkeys(("QLinearConv", "QLinearMatMul"), (1, 4, 6)),
     **dict.fromkeys(("QLinearAdd", "QLinearMul"), (1, 4, 6)),
     "QLinearGlobalAveragePool": (1, 3),
     "QGemm": (1, 4, 7),
     **dict.fromkeys(("MatMulNBits", "GatherBlockQuantized"), (2, 3)),
-    **dict.fromkeys(("DynamicQuantizeConv", "DynamicQuantizeMatMul"), (2,)),
+    **dict.fromkeys(QUANTIZED_LAYERS, (2,)),
     "MatMulBnb4": (2,),
     "MatMulIntegerToFloat": (2, 3),
 }
 ZERO_POINTS: Mapping[str, Collection[int]] = {
-    **dict.fromkeys(("QuantizeLinear", "DequantizeLinear"), (2,)),
+    **dict.fromkeys(("QuantizeDequantize", "QuantizeLinear", "DequantizeLinear"), (2,)),
+    **dict.fromkeys(QUANTIZED_LAYERS, (3,)),
     **dict.fromkeys(("ConvInteger", "MatMulInteger"), (2, 3)),
     "QLinearConv": (2, 5, 7),
     "QLinearMatMul": (2, 5, 7),

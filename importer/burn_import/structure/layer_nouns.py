@@ -30,6 +30,11 @@ _WORDS = {
     "DynamicQuantizeConv": "conv",
     "DynamicQuantizeMatMul": "linear",
     "MatMulNBits": "linear",
+    "QLinearConv": "conv",
+    "QLinearMatMul": "linear",
+    "WeightQuantizedConv": "conv",
+    "WeightQuantizedEmbedding": "embedding",
+    "WeightQuantizedLinear": "linear",
 }
 
 

@@ -30,6 +30,7 @@ from burn_import.structure.stem_paths import stem_paths
 from burn_import.structure.unscoped_nodes import UnscopedNodes
 from burn_import.tracing.identifiers import identifier
 from burn_ir.graph import ROOT_SCOPE, Graph, Node, nested_nodes
+from burn_ir.ops.weight_quantized import QuantizeDequantize
 
 #: PyTorch's names of nodes outside of all modules, in the ``forward`` of the model.
 _IN_MODEL = re.compile(r"/[A-Z][A-Za-z]*(_\d+)?")
@@ -87,7 +88,7 @@ class _Placing:
             self.unscoped = UnscopedNodes(graph, self.node_paths.layers)
 
     def _count_repeated_layers_once(self) -> None:
-        """Subtract repeated calls of a layer from its scope's crowd."""
+        """Subtract repeated calls of a layer and quantizers from a scope's crowd."""
         met: dict[Path, list[tuple[str, ...]]] = defaultdict(list)
         self.first_calls = first_dropouts(self.graph.nodes)
         for node in self.graph.nodes:
@@ -96,6 +97,8 @@ class _Placing:
             is_again = any(are_same_weights(self.graph, weights, w) for w in others)
             if is_again or self.first_calls.get(id(node), node) is not node:
                 self.crowd[node.scope] -= 1
+            elif isinstance(node.op, QuantizeDequantize):
+                self.crowd[node.scope] -= 1  # it only has the scope of its operand
             others += [] if is_again else [weights]
 
     def weights_of_other_dtypes(self) -> dict[str, Path]:

@@ -46,8 +46,6 @@ class ModuleNode:
     has_exporter_name: bool = False
     #: Whether it is a local function of the model.
     function: bool = False
-    #: Whether it only quantizes and dequantizes a value.
-    is_quantizer: bool = False
     #: States that a call replaces; ``inputs`` and ``outputs`` do not include them.
     states: list[State] = field(default_factory=list)
     #: Stored arrays that are attributes of this module and read by an enclosing one,

@@ -28,7 +28,7 @@ from burn_import.structure.module_tree import (
     layers_in,
 )
 from burn_import.structure.places import Places
-from burn_import.structure.quantizers.modules import QUANTIZER, with_quantizers
+from burn_import.structure.quantizers.layers import with_quantizers
 from burn_import.structure.quantizers.scopes import move_quantizers
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes, signature
@@ -67,8 +67,8 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
         graph, node_paths = with_outer_shapes(graph, node_paths)
     node_paths = hoist_shared_nodes(graph, node_paths)
     node_paths = move_quantizers(graph, node_paths)
-    node_paths, quantizers = with_quantizers(graph, node_paths)
-    run = _Recovery(graph, node_paths, forks, path, quantizers)
+    node_paths = with_quantizers(graph, node_paths)
+    run = _Recovery(graph, node_paths, forks, path)
     items = run.items((), list(graph.nodes), run.modules)
     if run.open_targets:
         return whole_part(with_targets(graph, run.open_targets), path, class_name)
@@ -103,10 +103,8 @@ class _Recovery:
         node_paths: Places,
         forks: Collection[int],
         around: Path,
-        quantizers: Collection[Path] = (),
     ) -> None:
         self.graph = graph
-        self.quantizers = set(quantizers)
         self.layers = node_paths.layers
         self.scopes = dict(node_paths.scopes)
         self.forks = forks
@@ -148,7 +146,7 @@ class _Recovery:
             }
             self.scopes = {**recorded, **self.member}
             candidates = ModuleScopes(self.graph, self.layers, self.scopes, self.users)
-            modules = candidates.with_classes() | self.quantizers
+            modules = candidates.with_classes()
             enclosing = {path[:n] for path in modules for n in range(len(path))}
             mixed = enclosing & set(self.sequences)
             if not mixed:
@@ -257,8 +255,7 @@ class _Recovery:
         assert group.key is not None
         inputs, outputs = boundary(self.graph, group.nodes, self.users)
         sequence = group.key in self.sequences
-        is_quantizer = group.key in self.quantizers
-        exporter_name = "" if is_quantizer else self.exporter_class(group)
+        exporter_name = self.exporter_class(group)
         function = exporter_name.startswith(FUNCTION)
         exporter_name = exporter_name.removeprefix(FUNCTION)
         part = ModuleNode(
@@ -277,14 +274,11 @@ class _Recovery:
             bool(exporter_name),
             kept=self.layers_run_outside(group, modules),
             function=function,
-            is_quantizer=is_quantizer,
         )
         return SubmoduleCall(group.key[len(scope) :], part, inputs, outputs)
 
     def class_name(self, path: Path, exporter_name: str) -> str:
         """Return the class name of a module: the exporter's, or from its path."""
-        if path in self.quantizers:
-            return QUANTIZER
         return camel(exporter_name, "Part") if exporter_name else class_name(path)
 
     def layers_run_outside(self, group: Group, modules: set[Path]) -> dict[Path, Layer]:

@@ -164,8 +164,6 @@ class _Signature:
 
     def shape(self, name: str) -> Hashable:
         value_type = self.graph.types[name]
-        if self.part.is_quantizer:  # its code is the same for all shapes
-            return value_type.dtype.name, None
         dims = (
             None if value_type.shape is None else tuple(map(self.dim, value_type.shape))
         )

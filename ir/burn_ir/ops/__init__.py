@@ -48,6 +48,7 @@ from burn_ir.ops import (
     text,
     training,
     vision,
+    weight_quantized,
 )
 
 __all__ = [
@@ -98,4 +99,5 @@ __all__ = [
     "text",
     "training",
     "vision",
+    "weight_quantized",
 ]

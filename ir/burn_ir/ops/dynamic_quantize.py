@@ -78,16 +78,17 @@ class DynamicQuantizeConv(
         if zero_point is not None and zero_point.known is None:
             return None
         operands = (weight, scale, zero_point, bias)
-        return dynamic_layer(conv.name, conv.args, conv.options, operands)
+        name = f"DynamicQuantized{conv.name}"
+        return quantized_layer(name, conv.args, conv.options, operands)
 
 
-def dynamic_layer(
+def quantized_layer(
     name: str,
     sizes: tuple[Any, ...],
     options: Mapping[str, Any],
     operands: Sequence[Type | None],
 ) -> Layer:
-    """Return the dynamically quantized layer for the floating layer ``name``.
+    """Return the layer of the class ``name`` with quantized weights.
 
     ``operands`` are the types of its weight, scale, zero point and bias.
     """
@@ -105,5 +106,4 @@ def dynamic_layer(
         weight_dtype=(weight.dtype, dtypes.int8),
     )
     tables = frozenset({"weight", "zero_point"} & weights.keys())
-    whole = f"DynamicQuantized{name}"
-    return Layer(whole, sizes, {**options, **own}, weights, tables=tables)
+    return Layer(name, sizes, {**options, **own}, weights, tables=tables)

@@ -8,10 +8,11 @@ from typing import Any
 from burn import dtypes, ops
 from burn.dtypes import DType
 from burn_ir.errors import InvalidOperand, Undecided
-from burn_ir.op import Op, Type, Value, operator
+from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.conv import Convolving, extents_like
 from burn_ir.ops.matmul import MatMul
 from burn_ir.ops.options import non_default
+from burn_ir.ops.qlinear_layers import qlinear_layer
 from burn_ir.ops.support import (
     are_unequal_numbers,
     element_type,
@@ -303,6 +304,13 @@ class QLinearMatMul(Op, onnx="QLinearMatMul", versions=(10, 21)):
         options = non_default(dtype=(operands[-1].dtype, dtypes.uint8))
         return ops.quantized_matmul(*operands, **options)
 
+    def layer(self, *operands: Type | None) -> Layer | None:
+        weight = operands[3]
+        if weight is None or weight.known is None or weight.known.ndim != 2:
+            return None
+        sizes = weight.known.shape
+        return qlinear_layer("QLinearMatMul", sizes, {}, operands, sizes[1])
+
 
 class Integers(Convolving):
     """Integer convolutions, with the attributes of ``Conv``."""
@@ -360,3 +368,12 @@ class QLinearConv(Integers, Op, onnx="QLinearConv", versions=(10,)):
         steps = self.steps(operands[0], operands[3])
         steps |= non_default(dtype=(operands[7].dtype, dtypes.uint8))
         return ops.quantized_conv(*present_operands(*operands), **steps)
+
+    def layer(self, *operands: Type | None) -> Layer | None:
+        x, weight, bias = operands[0], operands[3], (*operands, None)[8]
+        assert x is not None and weight is not None
+        conv = self.conv().layer(x, weight, bias)
+        if conv is None:
+            return None
+        name = f"QLinear{conv.name}"
+        return qlinear_layer(name, conv.args, conv.options, operands, conv.args[1])

@@ -114,12 +114,26 @@ if TYPE_CHECKING:
         MaxPool2d as MaxPool2d,
         MaxPool3d as MaxPool3d,
     )
-    from burn.nn.quantized import (
+    from burn.nn.quantized.dynamic import (
         DynamicQuantizedConv1d as DynamicQuantizedConv1d,
         DynamicQuantizedConv2d as DynamicQuantizedConv2d,
         DynamicQuantizedConv3d as DynamicQuantizedConv3d,
         DynamicQuantizedLinear as DynamicQuantizedLinear,
         QuantizedLinear as QuantizedLinear,
+    )
+    from burn.nn.quantized.qlinear import (
+        QLinearConv1d as QLinearConv1d,
+        QLinearConv2d as QLinearConv2d,
+        QLinearConv3d as QLinearConv3d,
+        QLinearMatMul as QLinearMatMul,
+    )
+    from burn.nn.quantized.weights import (
+        QuantizeDequantize as QuantizeDequantize,
+        WeightQuantizedConv1d as WeightQuantizedConv1d,
+        WeightQuantizedConv2d as WeightQuantizedConv2d,
+        WeightQuantizedConv3d as WeightQuantizedConv3d,
+        WeightQuantizedEmbedding as WeightQuantizedEmbedding,
+        WeightQuantizedLinear as WeightQuantizedLinear,
     )
     from burn.nn.random import (
         Bernoulli as Bernoulli,
@@ -264,12 +278,26 @@ else:
                 "MaxPool2d",
                 "MaxPool3d",
             ),
-            "burn.nn.quantized": (
+            "burn.nn.quantized.dynamic": (
                 "DynamicQuantizedConv1d",
                 "DynamicQuantizedConv2d",
                 "DynamicQuantizedConv3d",
                 "DynamicQuantizedLinear",
                 "QuantizedLinear",
+            ),
+            "burn.nn.quantized.qlinear": (
+                "QLinearConv1d",
+                "QLinearConv2d",
+                "QLinearConv3d",
+                "QLinearMatMul",
+            ),
+            "burn.nn.quantized.weights": (
+                "QuantizeDequantize",
+                "WeightQuantizedConv1d",
+                "WeightQuantizedConv2d",
+                "WeightQuantizedConv3d",
+                "WeightQuantizedEmbedding",
+                "WeightQuantizedLinear",
             ),
             "burn.nn.random": (
                 "Bernoulli",

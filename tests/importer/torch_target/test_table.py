@@ -21,6 +21,9 @@ ELSEWHERE = {"_gradient", "_load", "_device", "_Attention", "_Conv1D", "_GlobalA
 ELSEWHERE |= {f"_PaddedConv{rank}d" for rank in (1, 2, 3)}
 ELSEWHERE |= {"_RandomNormalLike", "_RandomUniformLike", "_causal_mask"}
 ELSEWHERE |= {"_DynamicQuantizedConv", "_DynamicQuantizedLinear", "_QuantizedLinear"}
+ELSEWHERE |= {"_QLinearConv", "_QLinearMatMul"}
+ELSEWHERE |= {"_QuantizeDequantize", "_WeightQuantizedConv"}
+ELSEWHERE |= {"_WeightQuantizedEmbedding", "_WeightQuantizedLinear"}
 #: Helpers whose names forms make of the name of a primitive.
 MADE = {"_all", "_any", "_prod", "_cumsum", "_cumprod", "_softmax", "_log_softmax"}
 MADE |= {"_layer_norm", "_rms_norm", "_attention_weights", "_attention_scores"}

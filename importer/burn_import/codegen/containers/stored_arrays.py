@@ -118,8 +118,6 @@ class StoredArrays:
 
     def authored_path(self, constant: str) -> Path:
         """Return the file's path for ``constant`` in this class; () if it has none."""
-        if self.part.is_quantizer:
-            return ()
         name = original(self.graph, constant)
         constants = self.graph.constants
         is_literal = name in constants.literals  # added by an opset upgrade
@@ -151,8 +149,6 @@ class StoredArrays:
 
     def attribute_name(self, constant: str) -> str:
         """Return an attribute name for ``constant`` if the file has no path for it."""
-        if self.part.is_quantizer:
-            return self.roles.get(constant, "scale")
         name = original(self.graph, constant)
         content_word = contents(self.graph.constants[constant])
         if content_word:

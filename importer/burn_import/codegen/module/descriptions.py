@@ -31,7 +31,7 @@ def part_doc(part: ModuleNode, paths: list[Path], shown: bool = True) -> str:
     ]
     result = "same" if shapes[0] == shapes[1] else f"[{shapes[1]}"
     doc = f"{covered}: [{shapes[0]} -> {result}."
-    short = shown and not part.is_quantizer and len(doc) <= DOC_ROOM
+    short = shown and len(doc) <= DOC_ROOM
     return comment(doc if short else f"{covered}.", DOC_ROOM)
 
 

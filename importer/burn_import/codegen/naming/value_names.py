@@ -166,9 +166,10 @@ class _Finder:
         return "Embedding" if is_lookup else node.op.onnx
 
     def attribute(self, node: Node) -> str:
-        """Return the attribute of a layer, "" for any other node."""
+        """Return the attribute of a layer, "" for a quantizer and any other node."""
         path = self.paths.get(id(node), ())
-        return path[-1] if path else ""
+        is_quantizer = node.op.onnx == "QuantizeDequantize"
+        return path[-1] if path and not is_quantizer else ""
 
     def name_module_result(self, part: ModuleNode) -> None:
         """Record the noun of a module's only result, from the module's attribute."""

@@ -44,6 +44,7 @@ USES: dict[str, dict[int, str]] = {
 MOVES = frozenset(
     {"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Cast", "Identity", "Expand"}
     | {"Flatten", "Tile", "Slice", "Dropout", "CastLike", "GatherElements", "Gather"}
+    | {"QuantizeDequantize"}
 )
 #: Operators whose result says little about the noun of the operand.
 MEASURES = frozenset({"Shape", "ReduceL2"})

@@ -101,6 +101,7 @@ LAYERS = (
     (r".*mlp\d*|ffn?\d*|feed_forward\d*", "hidden"),
     (r".*(embed|embedding|emb)\d*", "embeddings"),
     (r"(.*_)?(proj|projection|linear|lin|dense|fc)_?\d*", "projected"),
+    (r"(.*_)?quantizer_?\d*", "rounded"),
     (r"(.*_)?conv\w*", "features"),
 )
 

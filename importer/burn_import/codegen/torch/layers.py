@@ -189,7 +189,13 @@ def _quantized_conv(
     name: str, arguments: Arguments, pairs: Collection[str]
 ) -> ast.expr:
     rank = ast.Constant(int(name[-2]))
-    return _call("_DynamicQuantizedConv", {**arguments, "rank": rank}, 2)
+    return _call(f"_{name[:-2]}", {**arguments, "rank": rank}, 2)
+
+
+def _quantizer(name: str, arguments: Arguments, pairs: Collection[str]) -> ast.expr:
+    if "dtype" in arguments:
+        raise refused(name, "expected numbers of float32")
+    return _call(f"_{name}", arguments)
 
 
 ROWS: Mapping[str, Row] = {
@@ -203,6 +209,12 @@ ROWS: Mapping[str, Row] = {
     **dict.fromkeys((f"DynamicQuantizedConv{n}d" for n in (1, 2, 3)), _quantized_conv),
     "DynamicQuantizedLinear": _helper,
     "QuantizedLinear": _helper,
+    **dict.fromkeys((f"QLinearConv{n}d" for n in (1, 2, 3)), _quantized_conv),
+    "QLinearMatMul": _helper,
+    "QuantizeDequantize": _quantizer,
+    **dict.fromkeys((f"WeightQuantizedConv{n}d" for n in (1, 2, 3)), _quantized_conv),
+    "WeightQuantizedEmbedding": _helper,
+    "WeightQuantizedLinear": _helper,
     "GlobalAvgPool": _helper,
     **dict.fromkeys(DROPOUTS, _without_seed),
     "Attention": _without_seed,

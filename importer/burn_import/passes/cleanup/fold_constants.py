@@ -10,6 +10,7 @@ from burn import Tensor
 from burn.backend.cpu import HOST
 from burn.dtypes import bool_, is_float
 from burn_import.passes.cleanup.folding_cost import VALUE_BYTES, Budget, may_copy
+from burn_import.provenance.exporter_names import is_leftover
 from burn_import.provenance.weight_owners import is_authored
 from burn_import.rewriting.arrays import (
     allocated_bytes,
@@ -29,6 +30,15 @@ from burn_ir.types import Array, Type
 #: most ``FEW`` elements are folded anyway.
 WIDENING = frozenset({"Cast", "DequantizeLinear"})
 FEW = 8
+#: Operators of dequantized arrays that are folded as well: no layer has these in
+#: integers, and other operands of the same kind may be floats.
+ELEMENTWISE = frozenset(
+    {"Add", "Concat", "Div", "Expand", "Mul", "PRelu", "Sub", "Where"}
+    | {"BatchNormalization", "GroupNormalization", "InstanceNormalization"}
+    | {"LayerNormalization", "RMSNormalization"}
+)
+#: What quantizers append to the name of an array.
+QUANTIZED = "_quantized"
 #: Operators that scale features by a weight.
 SCALING = frozenset({"LayerNormalization", "Mul", "RMSNormalization"})
 #: Operators whose results are views of the operand, or broadcasts of one element.
@@ -100,6 +110,8 @@ class _Folding:
             return self.alias(node, same)
         weights = self.source_weights(node, operands)
         source = weights[0] if len(weights) == 1 else None
+        if node.op.onnx == "DequantizeLinear" and self.store_dequantized(node, results):
+            return True
         self.store(node, results, source, literal=not weights)
         self.record_recipe(node, operands)
         return True
@@ -172,7 +184,10 @@ class _Folding:
         x, result = self.constants[operands[0]], self.graph.types[node.output]
         quantized = x.dtype.itemsize == 1 or node.op.onnx == "DequantizeLinear"
         grows = result.dtype.itemsize > x.dtype.itemsize
-        return quantized and grows and x.size > FEW and x.dtype != bool_
+        if not (quantized and grows and x.size > FEW and x.dtype != bool_):
+            return False
+        readers = self.graph.users.get(node.output, ())
+        return not all(reader.op.onnx in ELEMENTWISE for reader in readers)
 
     def is_layer(self, node: Node, operands: list[str | None]) -> bool:
         """Return whether the node is a layer with stored weights, like an embedding."""
@@ -239,6 +254,24 @@ class _Folding:
             self.values.discard(name)
             if stored != name:
                 self.aliases[name] = stored
+
+    def store_dequantized(self, node: Node, results: list[Array]) -> bool:
+        """Store a dequantized array under the name that it had before quantization.
+
+        Return False if the integers have no name that a quantizer gave them.
+        """
+        integers = self.aliases.get(node.inputs[0] or "", node.inputs[0] or "")
+        name = integers.removesuffix(QUANTIZED)
+        if name == integers or not name or node.output in self.graph.outputs:
+            return False
+        if name in self.values or name in self.graph.types:
+            return False
+        stored = self.add_constant(name, results[0], None)
+        if is_leftover(name):  # computed by an exporter: a rotary table, a mask
+            self.constants.fills.add(stored)
+        self.aliases[node.output] = stored
+        self.values.discard(node.output)
+        return True
 
     def record_recipe(self, node: Node, operands: list[str | None]) -> None:
         """Record the node that a result was folded from.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from burn import dtypes
+from burn_import.provenance.trainable import is_listed_parameter
 from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Identity
@@ -14,6 +15,7 @@ from burn_ir.ops.shape import Identity
 MOVEMENTS = frozenset(
     {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Expand"}
     | {"Slice", "Split", "Gather", "Tile", "DepthToSpace", "SpaceToDepth"}
+    | {"GlobalMaxPool", "MaxPool"}
 )
 #: Domains of the quantizers: onnxruntime's are older and have more dtypes.
 DOMAINS = ("", "com.microsoft")
@@ -31,8 +33,9 @@ def requantizations(graph: Graph) -> Graph:
 
     ``dequantize(quantize(x, s, z), s, z)`` is ``x`` if the elements of ``x`` come from
     ``dequantize(_, s, z)`` by data movement or concatenation. Static quantization
-    tools insert such pairs after every transpose, reshape and slice. Only scales of one
-    element are considered: others belong to an axis, which moves.
+    tools insert such pairs after every transpose, reshape and slice, with the same
+    scale or another of the same value. Only scales of one element are considered:
+    others belong to an axis, which moves.
     """
     if not graph.operators >= {"QuantizeLinear", "DequantizeLinear"}:
         return graph
@@ -67,17 +70,25 @@ def _dequantized(node: Node, graph: Graph) -> Grid | None:
     scale, zero_point = (*node.inputs[1:], None)[:2]
     if result is None or integers is None or result.dtype not in PRECISE:
         return None
-    if integers.dtype.itemsize > 2 or not _is_exact(scale, graph):
+    number = _exact_scale(scale, graph)
+    if integers.dtype.itemsize > 2 or number is None:
         return None
-    return scale, _shift(zero_point, graph), integers.dtype
+    return number, _shift(zero_point, graph), integers.dtype
 
 
-def _is_exact(scale: str | None, graph: Graph) -> bool:
-    """Return whether products with a scale divided by it are rounded to themselves."""
-    array = None if scale is None else graph.constants.get(scale)
-    if array is None or scale in graph.types or array.size != 1:
-        return False
-    return array.dtype in PRECISE and SMALLEST < float(array.reshape(())) < LARGEST
+def _exact_scale(name: str | None, graph: Graph) -> float | str | None:
+    """Return a stored scale if products divided by it are rounded to themselves.
+
+    One that training changes is returned as its name.
+    """
+    array = None if name is None else graph.constants.get(name)
+    if array is None or name in graph.types or array.size != 1:
+        return None
+    number = float(array.reshape(()))
+    is_exact = array.dtype in PRECISE and SMALLEST < number < LARGEST
+    if not is_exact:
+        return None
+    return name if is_listed_parameter(graph, str(name)) else number
 
 
 def _shift(name: str | None, graph: Graph) -> object:

@@ -17,9 +17,13 @@ from burn_ir.ops.microsoft.integer import DynamicQuantizeMatMul
 from burn_ir.types import Array
 
 #: The operators that begin the patterns.
-SOURCES = frozenset({"MatMulNBits", "DynamicQuantizeLinear"})
+SOURCES = frozenset({"MatMulNBits", "DynamicQuantizeLinear", "WeightQuantizedLinear"})
 #: The position of the bias among the operands.
-BIAS = {"MatMulNBits": 5, "DynamicQuantizeMatMul": 4, "DynamicQuantizeConv": 4}
+BIAS = {
+    **dict.fromkeys(("DynamicQuantizeMatMul", "DynamicQuantizeConv"), 4),
+    "MatMulNBits": 5,
+    "WeightQuantizedLinear": 4,
+}
 #: Integer products of dynamically quantized inputs.
 PRODUCTS = ("MatMulInteger", "ConvInteger")
 

@@ -10,7 +10,7 @@ from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.activation import outgrows
 from burn_ir.ops.conv import Convolving, extents_like
-from burn_ir.ops.dynamic_quantize import dynamic_layer
+from burn_ir.ops.dynamic_quantize import quantized_layer
 from burn_ir.ops.microsoft.attention import FILTER, Attention
 from burn_ir.ops.microsoft.quantize import DOMAIN, expect_octets
 from burn_ir.ops.options import non_default
@@ -177,7 +177,9 @@ class DynamicQuantizeMatMul(
             per_channel=(scale.rank == 1, False),
         )
         operands = (weight, scale, zero_point, bias)
-        return dynamic_layer("Linear", (inner, outer), options, operands)
+        return quantized_layer(
+            "DynamicQuantizedLinear", (inner, outer), options, operands
+        )
 
 
 @operator

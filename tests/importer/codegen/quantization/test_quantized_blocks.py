@@ -28,17 +28,16 @@ def quantized(folder: Path, points: tuple[int, ...], dtype: type) -> str:
 
 def test_scales_and_zero_points_are_in_the_record(tmp_path: Path) -> None:
     source = quantized(tmp_path, (120, 131, 127), np.uint8)
-    assert source.count("(nn.Module)") == 3
+    assert source.count("(nn.Module)") == 2
     assert "nn.ModuleList(Layer() for _ in range(layers))" in source
-    assert "self.scale = nn.buffer()" in source
-    assert "self.zero_point = nn.buffer(dtype=burn.uint8)" in source
-    assert "self.linear_quantizer(" in source
+    assert "self.fc_quantizer = nn.QuantizeDequantize()" in source
+    assert "ops.relu(self.fc_quantizer(self.fc(x)))" in source
 
 
 def test_zero_points_of_symmetric_quantization_are_not(tmp_path: Path) -> None:
     source = quantized(tmp_path, (0, 0), np.int8)
-    assert source.count("(nn.Module)") == 3
-    assert "nn.buffer()" in source and "nn.buffer(dtype" not in source
+    assert source.count("(nn.Module)") == 2
+    assert "quantized_dtype=burn.int8, zero_point=False" in source
 
 
 def test_layers_quantize_their_own_input(tmp_path: Path) -> None:

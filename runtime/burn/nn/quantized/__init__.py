@@ -1,0 +1,1 @@
+"""Layers with quantized weights, inputs or results."""
