@@ -269,7 +269,6 @@ def _input_arrays(
 def _gradient_error(path: Path, arrays: Mapping[str, Any], seed: int) -> float:
     from burn_import.loading import load
     from burn_import.options import Options
-    from burn_import.verification.gradients import derivative_error
 
     double = load(path, Options(dtype="float64"))
     return derivative_error(double, [_in_double(a) for a in arrays.values()], seed)
