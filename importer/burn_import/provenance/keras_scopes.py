@@ -66,7 +66,7 @@ def layer_weights(graph: Graph, node: Node) -> Path:
 
 
 def _with_scopes_of_loops(graph: Graph, outer: Path = ()) -> Graph:
-    """Return the graph without scopes of function calls, which are no layers.
+    """Return the graph without scopes of calls and loops, which are no layers.
 
     The body of a while loop is a function with a scope of its own; its nodes get the
     scope ``outer`` of their loop.
@@ -76,6 +76,7 @@ def _with_scopes_of_loops(graph: Graph, outer: Path = ()) -> Graph:
         scope = tuple(s for s in node.scope if not _CALL.fullmatch(s))
         if outer and scope and _LOOP_BODY.fullmatch(scope[0]):
             scope = (*outer, *scope[1:])
+        scope = tuple(s for s in scope if not _LOOP_BODY.fullmatch(s))
         bodies = {
             n: _with_scopes_of_loops(b, scope) for n, b in node.op.bodies().items()
         }

@@ -150,20 +150,25 @@ class _Counter:
     def of(cls, loop: _Parts, flow: Dataflow) -> _Counter | None:
         """Return the counter of ``loop``; None if it ends by another condition."""
         body = Dataflow(loop.body)
-        sides = _compared(body, loop.body.outputs[0])
-        if sides is None or not _is_endless(flow, loop.node.inputs[0]):
-            return None
-        total, bound = (_before_casts(body, side) for side in sides)
-        for j in range(loop.count):
-            if loop.body.outputs[1 + j] != total:
-                continue
-            if not _is_next(body, total, loop.body.inputs[2 + j]):
-                continue
+        sides = _comparisons(body, loop.body.outputs[0])
+        index, bounds = None, set[str]()
+        for total, bound in sides:
             if bound not in flow.graph.types and bound not in flow.graph.constants:
                 return None  # computed in each iteration
-            counter = cls(loop, j, _before_casts(flow, bound))
-            return counter if counter._is_exact(flow) else None
-        return None
+            bounds.add(_before_casts(flow, bound))
+            if total == loop.body.inputs[0]:
+                continue  # the number of the iteration is below the bound
+            index = _index(loop, body, total)
+            if index is None:
+                return None
+        if index is None:
+            return None
+        counter = cls(loop, index, min(bounds))
+        trips = loop.node.inputs[0]
+        if not _is_endless(flow, trips):
+            bounds.add(_before_casts(flow, str(trips)))
+        are_same = all(_are_same(flow, counter.bound, other) for other in bounds)
+        return counter if are_same and counter._is_exact(flow) else None
 
     def _is_exact(self, flow: Dataflow) -> bool:
         """Return whether the loop runs ``bound`` times, also if that is 0."""
@@ -179,11 +184,10 @@ class _Counter:
         if known is not None and known.known is not None:
             first = _number(graph, self.bound)
             return bool(known.known.all()) and isinstance(first, int) and first > 0
-        sides = _compared(flow, node.inputs[1])
-        return (
-            sides is not None
-            and _is_number(graph, _before_casts(flow, sides[0]), 0)
-            and _before_casts(flow, sides[1]) == self.bound
+        sides = _comparisons(flow, node.inputs[1])
+        return bool(sides) and all(
+            _is_number(graph, number, 0) and _are_same(flow, other, self.bound)
+            for number, other in sides
         )
 
     def without_comparison(self, flow: Dataflow) -> Node:
@@ -210,14 +214,37 @@ def _scope(body: Graph) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return first.scope, first.classes
 
 
-def _compared(flow: Dataflow, condition: str | None) -> tuple[str, str] | None:
-    """Return the smaller and the larger operand of ``a < b`` or ``b > a``."""
-    node = flow.made_by(condition, "Less", "Greater")
+def _index(loop: _Parts, body: Dataflow, total: str) -> int | None:
+    """Return which carried value becomes ``total``, if that is the value plus 1."""
+    for j in range(loop.count):
+        is_result = loop.body.outputs[1 + j] == total
+        if is_result and _is_next(body, total, loop.body.inputs[2 + j]):
+            return j
+    return None
+
+
+def _comparisons(flow: Dataflow, condition: str | None) -> list[tuple[str, str]]:
+    """Return the smaller and the larger operands of ``a < b and d > c``.
+
+    Conversions of the operands are left out; [] for another condition.
+    """
+    node = flow.made_by(condition, "And", "Greater", "Less")
     if node is None:
-        return None
-    a, b = node.inputs
-    assert a is not None and b is not None
-    return (a, b) if node.op.onnx == "Less" else (b, a)
+        return []
+    a, b = map(str, node.inputs)
+    if node.op.onnx == "And":
+        first, second = _comparisons(flow, a), _comparisons(flow, b)
+        return [*first, *second] if first and second else []
+    pair = (a, b) if node.op.onnx == "Less" else (b, a)
+    return [(_before_casts(flow, pair[0]), _before_casts(flow, pair[1]))]
+
+
+def _are_same(flow: Dataflow, a: str, b: str) -> bool:
+    """Return whether two values are one, or the same number."""
+    if a == b:
+        return True
+    number = _number(flow.graph, a)
+    return number is not None and number == _number(flow.graph, b)
 
 
 def _before_casts(flow: Dataflow, name: str) -> str:
