@@ -1,7 +1,8 @@
 """Blocks of Keras's functional models, whose layers have flat names.
 
 ``keras.applications`` names the layers of a block ``conv2_block1_1_conv`` and
-``conv2_block1_1_bn``, or ``block_3_expand`` and ``block_3_expand_BN``.
+``conv2_block1_1_bn``, ``block_3_expand`` and ``block_3_expand_BN``, or
+``expanded_conv_3_expand`` and ``expanded_conv_3_project``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from burn_import.provenance.path_segments import Path
 
 #: The name of a block up to its number, after TF-Slim's operator, and that of a layer.
 _BLOCK = re.compile(
-    r"(?:(?:conv|bn|activation)_)?(\w*?block_?\d+[a-z]?)_(\w+)", re.ASCII
+    r"(?:(?:conv|bn|activation)_)?(\w*?block_?\d+[a-z]?|expanded_conv_\d+)_(\w+)",
+    re.ASCII,
 )
 _NUMBER_FIRST = re.compile(r"(\d+)_(\w+)", re.ASCII)
 #: The fewest layers of a block.

@@ -24,6 +24,11 @@ from burn_ir.graph import Graph, Node
 
 #: With more nodes than this beside its layer, a scope is a module.
 _MOST_BESIDE = 8
+#: The operators of activation layers.
+_ACTIVATIONS = frozenset(
+    {"Celu", "Clip", "Elu", "Gelu", "HardSigmoid", "HardSwish", "LeakyRelu", "Mish"}
+    | {"Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Swish", "Tanh"}
+)
 
 
 def with_layer_scopes(graph: Graph) -> Graph:
@@ -42,8 +47,26 @@ def with_layer_scopes(graph: Graph) -> Graph:
         _in_layer_scope(node, names, layers)
         for node, names in zip(nodes, weights, strict=True)
     ]
-    own = (n.scope for n, names in zip(nodes, weights, strict=True) if names)
-    return with_scopes(graph.with_nodes(nodes), block_scopes(own))
+    own = [n.scope for n, names in zip(nodes, weights, strict=True) if names]
+    graph = with_scopes(graph.with_nodes(nodes), block_scopes(own))
+    return _without_activations(graph)
+
+
+def _without_activations(graph: Graph) -> Graph:
+    """Return the graph without the scopes of Keras's activation layers.
+
+    An activation between two layers of a block then runs in the block.
+    """
+    others = {node.scope for node in graph.nodes if node.op.onnx not in _ACTIVATIONS}
+    nodes = [
+        (
+            node
+            if len(node.scope) != 1 or node.scope in others
+            else replace(node, scope=())
+        )
+        for node in graph.nodes
+    ]
+    return graph.with_nodes(nodes)
 
 
 def _in_layer_scope(node: Node, weights: Path, layers: Mapping[Path, Path]) -> Node:

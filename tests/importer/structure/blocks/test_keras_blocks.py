@@ -33,6 +33,10 @@ from tests.importer.structure.test_operator_scopes import KerasNet
             ["conv_stage0_block0_branch2a", "bn_stage0_block0_branch2b"],
             ["stage0_block0.branch2a", "stage0_block0.branch2b"],
         ),
+        (
+            ["expanded_conv_project", "expanded_conv_1_expand", "expanded_conv_1_se"],
+            ["expanded_conv_project", "expanded_conv_1.expand", "expanded_conv_1.se"],
+        ),
         (["block1_conv", "block2_conv"], ["block1_conv", "block2_conv"]),
         (["block1", "block1_a", "block1_b"], ["block1", "block1_a", "block1_b"]),
         (["conv2d_1", "blocks_a", "block_a"], ["conv2d_1", "blocks_a", "block_a"]),
