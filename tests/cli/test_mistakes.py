@@ -296,17 +296,19 @@ def test_wrong_usage_is_shown_in_the_format_that_is_asked_for(
     assert annotated.stderr == f"::error title=burn-import::{message}\n"
 
 
-def test_extents_without_a_name_are_called_as_inspect_calls_them() -> None:
+@pytest.mark.parametrize("shape", [[None, None], ["s77", "unk__2"], ["?", "?"]])
+def test_extents_without_a_name_are_called_as_inspect_calls_them(
+    shape: list[str | None],
+) -> None:
     nodes = [helper.make_node("MatMul", ["x", "x"], ["y"])]
-    path = saved(Path("open.onnx"), model(graph(nodes, {"x": [None, None]})))
-    assert "x: float32[x_dim_0, x_dim_1]" in run("inspect", path).stdout
-    answer = run("verify", path, "--size", "x_dim_0=3")
-    assert "pass --size NAME=NUMBER for other extents (x_dim_0, x_dim_1)" in (
+    path = saved(Path("open.onnx"), model(graph(nodes, {"x": shape})))
+    assert "x: float32[batch, length]" in run("inspect", path).stdout
+    answer = run("verify", path, "--size", "batch=3")
+    assert "pass --size NAME=NUMBER for other extents (batch, length)" in (
         answer.stderr
     )
-    assert (
-        run("verify", path, "--size", "x_dim_0=3", "--size", "x_dim_1=3").exit_code == 0
-    )
+    sizes = ("--size", "batch=3", "--size", "length=3")
+    assert run("verify", path, *sizes).exit_code == 0
 
 
 @pytest.mark.parametrize("words", [("verify",), ("quantize", "-o", "int8.onnx")])

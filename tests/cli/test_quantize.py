@@ -128,7 +128,7 @@ def test_a_module_computes_what_the_onnx_file_does(
     module, file = tmp_path / "net.py", tmp_path / "net.onnx"
     for output in (module, file):
         quantize(DIGITS, "-o", output, "--calibration", samples[0], "--no-sensitivity")
-    assert "weight_quantized = nn.buffer(" in module.read_text()
+    assert "nn.WeightQuantizedConv2d(" in module.read_text()
     assert run("verify", file, "--module", module).exit_code == 0
     images, labels = digits("test")
     logits = load_module(module)(burn.tensor(images)).numpy()

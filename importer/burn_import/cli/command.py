@@ -46,7 +46,7 @@ LAZY = {
     "check": "inspecting",
     "diff": "comparing",
     "doctor": "inspecting",
-    "explain": "explaining",
+    "explain": "explanations",
     "export": "exporting",
     "inspect": "inspecting",
     "ops": "inspecting",

@@ -12,12 +12,14 @@ import onnx
 
 import burn
 from burn import Autodiff, Cpu, dtypes, ops
+from burn.dtypes import DType
 from burn.nn import InputError
 from burn.tensor import Tensor
 from burn_import.verification.bisect import Divergence, bisect
 from burn_import.verification.errors import InputsError, check_sizes, named_extents
 from burn_import.verification.inputs import check_arrays, random_inputs, stored_inputs
 from burn_import.verification.session import difference, read_proto, run_model
+from burn_ir.dim import Dim
 
 #: The finite-difference step, relative to the parameters' magnitude.
 _STEP = 1e-5
@@ -118,22 +120,17 @@ class Verified:
         return all(row.ok for row in self.rows)
 
 
-def input_types(model: onnx.ModelProto) -> dict[str, Any]:
-    """Return the dtype and shape of each input without a stored value."""
-    stored = {tensor.name for tensor in model.graph.initializer}
-    types: dict[str, Any] = {}
-    for value in model.graph.input:
-        kind = value.type.tensor_type
-        if value.name in stored or not kind.elem_type:
-            continue
-        is_text = kind.elem_type == onnx.TensorProto.STRING
-        dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
-        shape = [
-            d.dim_value or d.dim_param or f"{value.name}_dim_{i}"
-            for i, d in enumerate(kind.shape.dim)
-        ]
-        types[value.name] = (dtypes.string if is_text else dtype, shape)
-    return types
+def input_types(model: onnx.ModelProto) -> dict[str, tuple[DType, list[Dim | str]]]:
+    """Return the dtype and shape of each input without a stored value.
+
+    Extents have the names that they have in an imported module.
+    """
+    from burn_import.frontends.onnx.reader import input_types
+
+    return {
+        name: (t.dtype, [n if isinstance(n, int) else str(n) for n in t.shape or ()])
+        for name, t in input_types(model).items()
+    }
 
 
 def verify(

@@ -199,25 +199,33 @@ class GraphReader:
         return values
 
     def type(self, value: ValueInfoProto, is_main: bool) -> Type:
-        """Return the declared type of an input, with new symbols for open extents.
-
-        Extents without a name are named after their axis: they may be unequal.
-        """
-        fixed = [d.dim_value > 0 for d in value.type.tensor_type.shape.dim]
-
-        def extent(name: str, axis: int) -> Dim:
-            if is_placeholder(name):
-                role = axis_name(axis, fixed)
-                return self.dims.fresh(role or f"{value.name}_dim_{axis}")
-            return self.dims.named(name)
-
+        """Return the declared type of an input, with new symbols for open extents."""
         if not is_main and _is_type_open(value.type):
             return Type(UNDECLARED, None)
         try:
-            return declared_type(value.type, f"input {value.name!r}", extent)
+            return declared_input(value, self.dims)
         except ModelError as error:
             self.problems.append(error)
             return Type(UNDECLARED, None)
+
+
+def declared_input(value: ValueInfoProto, dims: DimNames) -> Type:
+    """Return the declared type of an input, with new symbols for open extents.
+
+    Extents without a name are named after their axis: they may be unequal.
+
+    Raises:
+        InvalidModel: no type is declared.
+        UnsupportedModel: values of this type are not supported.
+    """
+    fixed = [dim.dim_value > 0 for dim in value.type.tensor_type.shape.dim]
+
+    def extent(name: str, axis: int) -> Dim:
+        if is_placeholder(name):
+            return dims.fresh(axis_name(axis, fixed) or f"{value.name}_dim_{axis}")
+        return dims.named(name)
+
+    return declared_type(value.type, f"input {value.name!r}", extent)
 
 
 def domain_of(domain: str) -> str:

@@ -11,12 +11,24 @@ from burn_import.foreign import AGAIN, kind_by_name
 from burn_import.frontends.onnx.dims import DimNames
 from burn_import.frontends.onnx.files import ExternalFiles, map_file
 from burn_import.frontends.onnx.functions import Functions
-from burn_import.frontends.onnx.graphs import GraphReader, dim_params, domain_of
+from burn_import.frontends.onnx.graphs import (
+    GraphReader,
+    declared_input,
+    dim_params,
+    domain_of,
+)
 from burn_import.frontends.onnx.tensors import Tensors
 from burn_import.frontends.onnx.walk import tensors_of
 from burn_import.frontends.onnx.wire import without_raw_data
 from burn_import.provenance.axis_names import axis_name, is_counted
-from burn_ir import InvalidModel, ModelError, RawModel, UnreadableFile, UnsupportedModel
+from burn_ir import (
+    InvalidModel,
+    ModelError,
+    RawModel,
+    Type,
+    UnreadableFile,
+    UnsupportedModel,
+)
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto
@@ -108,14 +120,33 @@ def _parse(file: memoryview) -> ModelProto:
         ) from error
 
 
-def _model(proto: ModelProto, file: memoryview, path: Path) -> RawModel:
+def input_types(proto: ModelProto) -> dict[str, Type]:
+    """Return the declared types of the inputs of the main graph, by name.
+
+    Extents have the names that they have in an imported module. Inputs with a stored
+    value, and those that are no tensors or have no type, are left out.
+    """
+    stored = {tensor.name for tensor in proto.graph.initializer}
+    dims = _dim_names(proto)
+    return {
+        value.name: declared_input(value, dims)
+        for value in proto.graph.input
+        if value.name not in stored and value.type.tensor_type.elem_type
+    }
+
+
+def _dim_names(proto: ModelProto) -> DimNames:
     dims = DimNames()
     for text in dim_params(proto.graph):
         dims.reserve(text)
     _name_axes(dims, proto.graph)
+    return dims
+
+
+def _model(proto: ModelProto, file: memoryview, path: Path) -> RawModel:
     reader = GraphReader(
         Tensors(file, ExternalFiles(path)),
-        dims,
+        _dim_names(proto),
         _opsets(proto),
         Functions(proto),
         proto.ir_version,
