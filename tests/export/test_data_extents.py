@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import burn
-from burn import Tensor, ops
+from burn import Tensor, nn, ops
 from burn_import import export_onnx
 from burn_import.export.errors import ExportError
 from burn_import.verification.session import run_model
@@ -62,3 +62,40 @@ def test_specialize_keeps_the_extent_of_the_example(tmp_path: Path) -> None:
     export_onnx(flat_indices, EXAMPLE, path, specialize=True)
     (actual,), _ = run_model(str(path), {"x": EXAMPLE})
     np.testing.assert_array_equal(actual, [0, 0, 1, 0, 2, 0])
+
+
+class Padded(nn.Module):
+    """Pads a signal to at least eight samples."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        samples = x.shape[1]
+        return ops.concat([x, ops.full((1, max(8 - samples, 0)), 0.0)], axis=1)
+
+
+class Blocks(nn.Module):
+    """Reads blocks of 8, at least one."""
+
+    def __call__(self, x: Tensor) -> Tensor:
+        samples = x.shape[1]
+        return ops.pad(x, (0, 0, 0, 8))[:, : max(samples // 8, 1)]
+
+
+def test_a_maximum_of_an_extent(tmp_path: Path) -> None:
+    """Sizes of the runs are below and above the number in ``max``."""
+    model, path = Padded(), tmp_path / "padded.onnx"
+    export_onnx(model, ops.full((1, 3), 1.0), path, dynamic={"x": {1: "samples"}})
+    for samples in (1, 7, 8, 9, 40):
+        x = np.arange(samples, dtype=np.float32)[None] + 1
+        expected = model(burn.tensor(x)).numpy()
+        (actual,), _ = run_model(str(path), {"x": x})
+        np.testing.assert_array_equal(actual, expected)
+
+
+def test_an_extent_without_a_formula_is_refused(tmp_path: Path) -> None:
+    """In runs with less than 16 samples it is always 1."""
+    path = tmp_path / "blocks.onnx"
+    with pytest.raises(ExportError):
+        export_onnx(
+            Blocks(), ops.full((1, 3), 1.0), path, dynamic={"x": {1: "samples"}}
+        )
+    assert not path.exists()

@@ -18,6 +18,7 @@ from burn_import.export.program import ExportCall, Program
 from burn_import.export.registry import FORMS
 from burn_import.export.writer import GraphWriter, Operand, element_type
 from burn_ir.dim import Dim, Poly
+from burn_ir.errors import Undecided
 
 
 class Emitter:
@@ -88,7 +89,10 @@ class Emitter:
         writer.out = tuple(zip(call.shapes, step.dtypes, strict=True))
         args = [self._argument(arg) for arg in call.args]
         static = {name: self._argument(value) for name, value in call.static.items()}
-        results = self._results(call, args, static)
+        try:
+            results = self._results(call, args, static)
+        except Undecided as error:
+            raise writer.refuse(f"has no form for all sizes: {error}") from error
         items = list(results) if isinstance(results, list | tuple) else [results]
         for slot, value, (shape, dtype) in zip(
             step.outputs, items, writer.out, strict=True

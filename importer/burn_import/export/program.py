@@ -1,8 +1,9 @@
 """Alignment of recorded runs to a program with symbolic dimensions."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, product
 from math import prod
 from typing import Any
 
@@ -15,7 +16,7 @@ from burn.plan.recorder import RecordedValue, UnplannableError
 from burn.tensor import Tensor, innermost
 from burn_import.export.errors import ExportError, Source
 from burn_import.export.recorder import ExportRecorder
-from burn_ir.dim import Dim, bind, floor_div, symbol, unnamed
+from burn_ir.dim import Dim, bind, floor_div, maximum, minimum, symbol, unnamed
 
 Sizes = Mapping[str, int]
 #: The largest divisor that is tried.
@@ -27,7 +28,8 @@ def fit_dim(values: Sequence[int], runs: Sequence[Sizes]) -> Dim | None:
     if len(set(values)) == 1:
         return int(values[0])
     names = tuple(runs[0])
-    for candidate in (_product(values, runs, names), _linear(values, runs, names)):
+    for form in (_product, _linear, _extremum):
+        candidate = form(values, runs, names)
         if candidate is not None:
             return candidate
     return _quotient(values, runs, names)
@@ -68,6 +70,26 @@ def _linear(
             return None
         total = total + (symbol(name) - runs[0][name]) * slope
     return total if _holds(total, values, runs) else None
+
+
+def _extremum(
+    values: Sequence[int], runs: Sequence[Sizes], names: tuple[str, ...]
+) -> Dim | None:
+    """Return ``max(a + c, d)`` or ``min(c - a, d)`` of an extent ``a``.
+
+    Three runs must tell the sum, since the number is one of the values as well.
+    """
+    for name, sign in product(names, (1, -1)):
+        sums = Counter(v - sign * r[name] for v, r in zip(values, runs, strict=True))
+        offset, count = sums.most_common(1)[0]
+        if count < min(3, len(values) - 1):
+            continue
+        total = symbol(name) * sign + offset
+        for number, choose in product(sorted(set(values)), (maximum, minimum)):
+            candidate = choose(total, number)
+            if _holds(candidate, values, runs):
+                return candidate
+    return None
 
 
 def _quotient(

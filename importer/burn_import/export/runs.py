@@ -1,6 +1,7 @@
 """Runs of an exported model on its example, and on other sizes of named dimensions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from burn_import.export.errors import ExportError
 from burn_import.export.example import ExampleRun
 from burn_import.export.program import Recording, Sizes, record
 from burn_import.export.recorder import ExportRecorder, paths_of
+from burn_import.export.thresholds import sizes_beyond
 
 #: Composites that are written as one node, since their parts have no ONNX operators.
 WHOLE = frozenset(
@@ -84,7 +86,17 @@ class Runs:
                 return self.with_all_sizes()
         if base:
             recordings.append(self.with_other_sizes(list(base), skip=1))
+            recordings += self.beyond_thresholds()
         return recordings
+
+    def beyond_thresholds(self) -> Iterator[Recording]:
+        """Yield runs with sizes at which ``max`` and ``min`` choose otherwise.
+
+        Sizes that the model refuses are left out.
+        """
+        for size in sizes_beyond(self.example.model):
+            with suppress(ValueError, TypeError, IndexError):
+                yield self.run(dict.fromkeys(self.base, size))
 
     def with_other_sizes(self, names: Sequence[str], skip: int = 0) -> Recording:
         """Return a run with other sizes of ``names``, the first that succeeds.
