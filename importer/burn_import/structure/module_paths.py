@@ -83,7 +83,9 @@ class _Placing:
         self._drop_functions()
         self.stem_paths = self._paths_of_stems()
         self._assign_known_paths()
-        self.unscoped = UnscopedNodes(graph, self.node_paths.layers)
+        self.unscoped = None
+        if self.has_scopes or not self.dotted:  # dots are paths of all modules
+            self.unscoped = UnscopedNodes(graph, self.node_paths.layers)
 
     def _count_repeated_layers_once(self) -> None:
         """Subtract repeated calls of a layer and quantizers from a scope's crowd."""
