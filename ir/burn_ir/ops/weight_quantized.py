@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from burn import dtypes, ops
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Layer, Op, Type, Value, operator
-from burn_ir.ops.conv import Convolving
+from burn_ir.ops.conv import Conv, Convolving
 from burn_ir.ops.dynamic_quantize import quantized_layer
 from burn_ir.ops.fused import Linear
 from burn_ir.ops.indexing import Gather
@@ -91,16 +91,23 @@ def dequantized(weight: Value, scale: Value, zero_point: Value) -> Value:
     return DequantizeLinear(axis=0).lower(weight, scale, zero_point)
 
 
-def weight_quantized_layer(layer: Layer, operands: Sequence[Type | None]) -> Layer:
-    """Return the layer of quantized weights for the float layer ``layer``.
+def weight_quantized_layer(
+    op: Linear | Conv, x: Type, operands: Sequence[Type | None]
+) -> Layer | None:
+    """Return the layer of quantized weights for the float operator ``op``, or None.
 
     ``operands`` are the types of its weight, scale, zero point and bias.
     """
-    scale = operands[1]
-    assert scale is not None
+    weight, scale, zero_point, bias = (*operands, None, None)[:4]
+    if not _are_stored(weight, scale, zero_point, bias):
+        return None
+    assert weight is not None and scale is not None
+    layer = op.layer(x, weight, bias)
+    if layer is None:
+        return None
     options = {**layer.options, **non_default(per_channel=(scale.rank > 0, False))}
-    name = f"WeightQuantized{layer.name}"
-    return quantized_layer(name, layer.args, options, operands)
+    stored = weight, scale, zero_point, bias
+    return quantized_layer(f"WeightQuantized{layer.name}", layer.args, options, stored)
 
 
 def _are_stored(*operands: Type | None) -> bool:
@@ -144,14 +151,7 @@ class WeightQuantizedLinear(
         return Linear().lower(x, dequantized(weight, scale, zero_point), bias)
 
     def layer(self, x: Type, *operands: Type | None) -> Layer | None:
-        weight, scale, zero_point, bias = (*operands, None, None)[:4]
-        if not _are_stored(weight, scale, zero_point, bias):
-            return None
-        assert weight is not None
-        layer = Linear().layer(x, weight, bias)
-        if layer is None:
-            return None
-        return weight_quantized_layer(layer, (weight, scale, zero_point, bias))
+        return weight_quantized_layer(Linear(), x, operands)
 
 
 @operator
@@ -182,14 +182,7 @@ class WeightQuantizedConv(
         return self.conv().lower(x, dequantized(weight, scale, zero_point), bias)
 
     def layer(self, x: Type, *operands: Type | None) -> Layer | None:
-        weight, scale, zero_point, bias = (*operands, None, None)[:4]
-        if not _are_stored(weight, scale, zero_point, bias):
-            return None
-        assert weight is not None
-        layer = self.conv().layer(x, weight, bias)
-        if layer is None:
-            return None
-        return weight_quantized_layer(layer, (weight, scale, zero_point, bias))
+        return weight_quantized_layer(self.conv(), x, operands)
 
 
 @operator

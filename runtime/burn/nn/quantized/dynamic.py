@@ -7,7 +7,8 @@ from burn.box import Buffer, Parameter
 from burn.dtypes import DType, float32, int8, uint8
 from burn.nn import init
 from burn.nn.module import Module
-from burn.ops.window import Extents, Padding, per_axis
+from burn.nn.quantized.windows import Windowed
+from burn.ops.window import Extents, Padding
 from burn.tensor import Tensor
 
 
@@ -100,10 +101,8 @@ class DynamicQuantizedLinear(Module):
         return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"
 
 
-class _DynamicQuantizedConv(Module):
+class _DynamicQuantizedConv(Windowed):
     """The base class of dynamically quantized convolutions of ``rank`` axes."""
-
-    rank = 0
 
     def __init__(
         self,
@@ -120,11 +119,9 @@ class _DynamicQuantizedConv(Module):
         weight_dtype: DType = int8,
     ) -> None:
         super().__init__()
-        self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size = per_axis(kernel_size, self.rank, "kernel_size")
-        self.stride, self.padding, self.dilation = stride, padding, dilation
-        self.groups = groups
-        shape = out_channels, in_channels // groups, *self.kernel_size
+        sizes = in_channels, out_channels, kernel_size
+        self.set_window(*sizes, stride, padding, dilation, groups)
+        shape = self.weight_shape(*sizes, groups)
         self.weight = Buffer(init.constant(shape, 0, weight_dtype))
         self.scale = Buffer(init.constant((), 1.0))
         self.zero_point = (
@@ -136,20 +133,12 @@ class _DynamicQuantizedConv(Module):
         scale, shift = ops.quantization_range(x)
         total = ops.integer_conv(
             *(ops.quantize(x, scale, shift), self.weight, shift, self.zero_point),
-            stride=self.stride,
-            padding=self.padding,
-            dilation=self.dilation,
-            groups=self.groups,
+            **self.window,
         )
         y = total.cast(x.dtype) * (scale * self.scale)
         if self.bias is None:
             return y
         return y + self.bias.value.unsqueeze(tuple(range(1, self.rank + 1)))
-
-    def describe(self) -> str:
-        sizes = f"{self.in_channels}, {self.out_channels}, {self.kernel_size}"
-        steps = f"stride={self.stride}, padding={self.padding}, groups={self.groups}"
-        return f"{sizes}, {steps}, bias={self.bias is not None}"
 
 
 class DynamicQuantizedConv1d(_DynamicQuantizedConv):

@@ -7,7 +7,8 @@ from burn.box import Buffer
 from burn.dtypes import DType, int32, uint8
 from burn.nn import init
 from burn.nn.module import Module
-from burn.ops.window import Extents, Padding, per_axis
+from burn.nn.quantized.windows import Windowed
+from burn.ops.window import Extents, Padding
 from burn.tensor import Tensor
 
 #: An input, then its scale and zero point, those of the weight, and the result's.
@@ -76,10 +77,8 @@ class QLinearMatMul(_QLinear):
         return f"{self.in_features}, {self.out_features}"
 
 
-class _QLinearConv(_QLinear):
+class _QLinearConv(Windowed, _QLinear):
     """The base class of quantized convolutions of ``rank`` axes."""
-
-    rank = 0
 
     def __init__(
         self,
@@ -97,30 +96,20 @@ class _QLinearConv(_QLinear):
         weight_dtype: DType = uint8,
         dtype: DType = uint8,
     ) -> None:
-        extents = per_axis(kernel_size, self.rank, "kernel_size")
-        shape = out_channels, in_channels // groups, *extents
+        shape = self.weight_shape(in_channels, out_channels, kernel_size, groups)
         each = (out_channels,) if per_channel else ()
         super().__init__(shape, each, x_dtype, weight_dtype, dtype)
-        self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size, self.groups = extents, groups
-        self.stride, self.padding, self.dilation = stride, padding, dilation
+        sizes = in_channels, out_channels, kernel_size
+        self.set_window(*sizes, stride, padding, dilation, groups)
         self.bias = Buffer(init.constant((out_channels,), 0, int32)) if bias else None
 
     def __call__(self, x: Tensor) -> Tensor:
         return ops.quantized_conv(
             *self.operands(x),
             self.bias,
-            stride=self.stride,
-            padding=self.padding,
-            dilation=self.dilation,
-            groups=self.groups,
+            **self.window,
             dtype=self.dtype,
         )
-
-    def describe(self) -> str:
-        sizes = f"{self.in_channels}, {self.out_channels}, {self.kernel_size}"
-        steps = f"stride={self.stride}, padding={self.padding}, groups={self.groups}"
-        return f"{sizes}, {steps}, bias={self.bias is not None}"
 
 
 class QLinearConv1d(_QLinearConv):

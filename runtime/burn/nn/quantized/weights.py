@@ -5,7 +5,8 @@ from burn.box import Buffer, Parameter
 from burn.dtypes import DType, float32, int8, uint8
 from burn.nn import init
 from burn.nn.module import Module
-from burn.ops.window import Extents, Padding, per_axis
+from burn.nn.quantized.windows import Windowed
+from burn.ops.window import Extents, Padding
 from burn.tensor import Tensor
 
 
@@ -121,10 +122,8 @@ class WeightQuantizedEmbedding(_WeightQuantized):
         return f"{self.num_embeddings}, {self.embedding_dim}"
 
 
-class _WeightQuantizedConv(_WeightQuantized):
+class _WeightQuantizedConv(Windowed, _WeightQuantized):
     """The base class of convolutions of ``rank`` axes with quantized weights."""
-
-    rank = 0
 
     def __init__(
         self,
@@ -141,27 +140,17 @@ class _WeightQuantizedConv(_WeightQuantized):
         zero_point: bool = False,
         weight_dtype: DType = int8,
     ) -> None:
-        extents = per_axis(kernel_size, self.rank, "kernel_size")
-        shape = out_channels, in_channels // groups, *extents
+        shape = self.weight_shape(in_channels, out_channels, kernel_size, groups)
         super().__init__(shape, per_channel, zero_point, weight_dtype)
-        self.in_channels, self.out_channels = in_channels, out_channels
-        self.kernel_size, self.groups = extents, groups
-        self.stride, self.padding, self.dilation = stride, padding, dilation
+        sizes = in_channels, out_channels, kernel_size
+        self.set_window(*sizes, stride, padding, dilation, groups)
         self.bias = Parameter(init.constant((out_channels,), 0.0)) if bias else None
 
     def __call__(self, x: Tensor) -> Tensor:
         return ops.conv(
             *(x, self.dequantized(), self.bias),
-            stride=self.stride,
-            padding=self.padding,
-            dilation=self.dilation,
-            groups=self.groups,
+            **self.window,
         )
-
-    def describe(self) -> str:
-        sizes = f"{self.in_channels}, {self.out_channels}, {self.kernel_size}"
-        steps = f"stride={self.stride}, padding={self.padding}, groups={self.groups}"
-        return f"{sizes}, {steps}, bias={self.bias is not None}"
 
 
 class WeightQuantizedConv1d(_WeightQuantizedConv):
