@@ -59,9 +59,7 @@ class _Placing:
         self.forks = forks
         self.node_paths = Places()
         self.again = called_again(graph)
-        self.has_scopes = any(
-            node.scope not in ((), ROOT_SCOPE) for node in graph.nodes
-        )
+        self.has_scopes = any(n.scope not in ((), ROOT_SCOPE) for n in graph.nodes)
         self.crowd = Counter(node.scope for node in graph.nodes)
         self.dotted = has_dotted_parameter(graph)
         self.owners: dict[Path, tuple[str, ...]] = {}
@@ -70,8 +68,8 @@ class _Placing:
         #: The operator of the layer at each path in ``owners``.
         self.operators: dict[Path, str] = {}
         stored = StoredLayers(graph, forks)
-        self.weights, self.other_dtypes = stored.weights, stored.other_dtypes
-        self.filled = stored.filled()
+        self.weights, self.filled = stored.weights, stored.filled()
+        self.other_dtypes = stored.other_dtypes
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
         self.around: Path = ()
@@ -83,9 +81,9 @@ class _Placing:
         self._drop_functions()
         self.stem_paths = self._paths_of_stems()
         self._assign_known_paths()
-        self.unscoped = None
-        if self.has_scopes or not self.dotted:  # dots are paths of all modules
-            self.unscoped = UnscopedNodes(graph, self.node_paths.layers)
+        self.dataflow = UnscopedNodes(graph, self.node_paths.layers)
+        # Without scopes, dots in keys are paths of all modules.
+        self.unscoped = self.dataflow if self.has_scopes or not self.dotted else None
 
     def _count_repeated_layers_once(self) -> None:
         """Subtract repeated calls of a layer and quantizers from a scope's crowd."""
@@ -373,7 +371,8 @@ class _Placing:
         if self.unscoped is not None and not homes:
             return self._module_scope(self.unscoped.scope(node, sources))
         around = [*sources.values(), *homes]
-        return self._module_scope(common(around) if around else ())
+        whole = common(around) if around else ()
+        return self._module_scope(self.dataflow.between(node, sources, whole))
 
     def _module_scope(self, scope: Path) -> Path:
         """Return the innermost enclosing scope that is neither a layer nor a list."""

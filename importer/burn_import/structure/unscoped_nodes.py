@@ -6,6 +6,7 @@ concatenation and a pooling belong where the fewest values cross the border of a
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import product
 
 from burn_import.provenance.path_segments import Path, common
 from burn_import.provenance.weight_owners import is_parameter_of_paddle, original
@@ -69,6 +70,21 @@ class UnscopedNodes:
         if self._is_pooling(node):
             return whole[:-1]
         return common([whole, *after]) if isinstance(node.op, _FUSED) else whole
+
+    def between(self, node: Node, sources: Mapping[str, Path], whole: Path) -> Path:
+        """Return the module that computes an operand and reads the result.
+
+        It is inside of ``whole``, the scope of all operands, and reads the others
+        anyway. Outside of it, the node would cut the module in two. Without such a
+        module: ``whole``.
+        """
+        pairs = product(set(sources.values()), self._scopes_after(node))
+        inner = {scope for pair in pairs if len(scope := common(pair)) > len(whole)}
+        for scope in sorted(inner, key=lambda one: (-len(one), one)):
+            others = [n for n, own in sources.items() if own[: len(scope)] != scope]
+            if all(self._is_available(name, scope) for name in others):
+                return scope
+        return whole
 
     def _is_pooling(self, node: Node) -> bool:
         """Return whether a node pools: also as a mean over two axes or more."""

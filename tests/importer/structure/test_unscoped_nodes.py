@@ -8,6 +8,7 @@ import pytest
 
 from burn_import import load
 from burn_import.pipeline import import_model
+from tests.importer.structure.scoped_net import ScopedNet, check_import
 from tests.importer.structure.unscoped_net import (
     UnscopedNet,
     counted_block,
@@ -127,3 +128,23 @@ def test_a_mean_over_an_image_is_behind_the_last_block(
     (before,), (mean,) = (call(load(file), [image(3)]) for file in (blocks, path))
     expected = before.mean((2, 3), keepdims=bool(keepdims))
     np.testing.assert_allclose(mean, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_residual_sums_of_keys_without_scopes(tmp_path: Path) -> None:
+    """Products have no keys, as in files of dynamo after a quantizer's optimization."""
+    net = ScopedNet()
+    x = net.run("Exp", "", net.input("x", "batch", 3, 6))
+    for number in range(3):
+        for part in ("attn", "mlp"):
+            at = f"layers.{number}"
+            keys = [f"{at}.{part}_norm.{name}" for name in ("weight", "bias")]
+            scales = [net.weight(key, 6) for key in keys]
+            y = net.run("LayerNormalization", "", x, *scales)
+            y = net.run("MatMul", "", y, net.weight(f"val_{net.count}", 6, 6))
+            y = net.run("Add", "", y, net.weight(f"{at}.{part}.fc.bias", 6))
+            x = net.run("Add", "", x, net.run("Tanh", "", y))
+    for node in net.nodes:
+        node.name = node.name.strip("/")
+    imported = check_import(tmp_path, net.model(x), net.feeds())
+    assert "for layer in self.layers:" in imported.source
+    assert "self.layers[" not in imported.source

@@ -33,6 +33,7 @@ from burn_import.structure import ModuleNode, Tree
 from burn_import.structure.state_owners import states_of
 from burn_import.tracing.identifiers import argument, snake
 from burn_ir.graph import Graph, Node
+from burn_ir.ops.weight_quantized import QuantizeDequantize
 
 #: Maximum constant that masks a score.
 HIDDEN = -1e4
@@ -168,7 +169,7 @@ class _Finder:
     def attribute(self, node: Node) -> str:
         """Return the attribute of a layer, "" for a quantizer and any other node."""
         path = self.paths.get(id(node), ())
-        is_quantizer = node.op.onnx == "QuantizeDequantize"
+        is_quantizer = isinstance(node.op, QuantizeDequantize)
         return path[-1] if path and not is_quantizer else ""
 
     def name_module_result(self, part: ModuleNode) -> None:
