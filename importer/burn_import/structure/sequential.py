@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.trace import Apply, Block, Symbol, Tracer
@@ -96,7 +97,24 @@ def find_sequences(
     producers = {name: node for node in graph.nodes for name in node.outputs if name}
     flow = _Dataflow(graph, users, outputs, producers)
     sequences = {path: _chains(nodes, layers, flow) for path, nodes in members.items()}
+    _end_before_others(sequences, layers)
     return {path: chains for path, chains in sequences.items() if chains}
+
+
+def _end_before_others(
+    sequences: dict[Path, list[list[Node]]], layers: Mapping[int, Path]
+) -> None:
+    """Remove a function after a sequence that is the first step of another one."""
+    in_front = {
+        id(node)
+        for chains in sequences.values()
+        for chain in chains
+        for node in takewhile(lambda node: id(node) not in layers, chain)
+    }
+    for path, chains in sequences.items():
+        if any(id(chain[-1]) in in_front for chain in chains):
+            until = [_until_layer(chain, layers) for chain in chains]
+            sequences[path] = until if min(map(len, until)) > 1 else []
 
 
 def _chains(

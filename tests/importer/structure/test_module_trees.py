@@ -12,7 +12,7 @@ from tests.importer.structure.module_trees import TreeModel
 from tests.importer.structure.scoped_net import check_import
 
 #: Seeds, including those that found defects.
-SEEDS = (14, 20, 38, 39, 53, 78, 160, *range(300, 310))
+SEEDS = (14, 20, 38, 39, 53, 78, 160, *range(300, 310), 1011)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
