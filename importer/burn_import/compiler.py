@@ -79,5 +79,7 @@ def simplified(graph: Graph, options: Options) -> Graph:
 
 def module_tree(graph: Graph, options: Options) -> Tree:
     """Return the tree of modules of a simplified graph."""
-    shaped = flatten if options.flat else recover
-    return shaped(graph, options.class_name or graph.name)
+    name = options.class_name or graph.name
+    if options.flat:
+        return flatten(graph, name)
+    return recover(graph, name, keeps_keys=options.target == "burn")

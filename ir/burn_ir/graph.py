@@ -108,6 +108,8 @@ class Constants(Mapping[str, Array]):
         self.transient: set[str] = set()
         #: Whether the file records which buffers are non-persistent.
         self.tells_transient = False
+        #: The path of the author's module that is the root here: names begin with it.
+        self.prefix: tuple[str, ...] = ()
         #: Parameters and buffers that the original program does not read.
         self.unread: tuple[str, ...] = ()
 

@@ -54,6 +54,8 @@ class ClassText:
     steps: str = ""
     #: Record names of fields that differ from their attributes.
     record_names: dict[str, str] = field(default_factory=dict)
+    #: What all record keys begin with, of the root.
+    record_prefix: str = ""
     #: Names and types of several results.
     result_fields: list[tuple[str, str]] = field(default_factory=list)
     #: The submodule whose several results the body returns unchanged, if any.

@@ -69,7 +69,7 @@ def layer_forms(node: Node, graph: Graph) -> Forms:
 
 def layer_text(layer: Layer) -> str:
     """Return the constructor call of a layer: ``nn.Conv2d(3, 8, kernel_size=3)``."""
-    args = [literal(arg) for arg in layer.args]
+    args = [_argument(arg) for arg in layer.args]
     args += [f"{name}={_argument(value)}" for name, value in layer.options.items()]
     return f"nn.{layer.name}({', '.join(args)})"
 

@@ -28,7 +28,9 @@ REPLACED = {
 #: Replacements that do not apply where dtypes of ml_dtypes are needed.
 WITHOUT_ML_DTYPES = ("burn.dtypes", "burn.ops.casting", "burn.record.dtypes")
 #: Members of replaced classes that are kept from the runtime.
-TAKEN = {("burn.nn.module", "Module"): ("record_names", "children", "boxes")}
+TAKEN = {
+    ("burn.nn.module", "Module"): ("record_names", "record_prefix", "children", "boxes")
+}
 
 
 @dataclass(frozen=True)

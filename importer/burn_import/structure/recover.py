@@ -35,6 +35,7 @@ from burn_import.structure.shared_classes import share_classes, signature
 from burn_import.structure.state_owners import hold_states, share_inner_tensors
 from burn_import.structure.unscoped_nodes import with_affine_scopes
 from burn_import.structure.unused_weights import hold_unread
+from burn_import.structure.wrappers import without_wrapper
 from burn_import.tracing.identifiers import Namespace, camel, singular
 from burn_ir.graph import FUNCTION, Graph, Node, nested_nodes
 from burn_ir.layers import layer_of
@@ -47,14 +48,17 @@ COUNTER = re.compile(r"(?<![\d_])(_\d+)+$")
 LONG_BODIES = 12
 
 
-def recover(graph: Graph, class_name: str) -> Tree:
-    """Return the module tree of ``graph``, whose root is called ``class_name``."""
+def recover(graph: Graph, class_name: str, keeps_keys: bool = True) -> Tree:
+    """Return the module tree of ``graph``, whose root is called ``class_name``.
+
+    With ``keeps_keys`` a wrapper is removed: keys begin with its attribute anyway.
+    """
     graph = with_layer_scopes(with_input_extents(graph))
     root = whole_part(graph, (), class_name)
     hold_states(root)
     share_inner_tensors(root)
     hold_unread(root)
-    return share_classes(root)
+    return share_classes(without_wrapper(root) if keeps_keys else root)
 
 
 def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:

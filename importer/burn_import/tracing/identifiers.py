@@ -26,7 +26,14 @@ RESERVED = frozenset(
 #: Attribute names of modules, and of tuples.
 MEMBERS = frozenset(
     {"boxes", "children", "describe", "load", "load_state_dict", "load_weights"}
-    | {"modules", "num_parameters", "parameters", "record_names", "save_weights"}
+    | {
+        "modules",
+        "num_parameters",
+        "parameters",
+        "record_names",
+        "record_prefix",
+        "save_weights",
+    }
     | {"state_dict", "to", "valid", "WEIGHTS"}
 )
 _OF_TUPLES = {"count", "index"}

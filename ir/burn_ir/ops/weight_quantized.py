@@ -58,14 +58,15 @@ class QuantizeDequantize(Op, onnx="QuantizeDequantize", versions=(1,), domain="b
     ) -> Layer | None:
         if scale.known is None or zero_point is not None and zero_point.known is None:
             return None
+        integers = self._quantizer().target(zero_point)
+        arguments = () if integers == dtypes.uint8 else (integers,)
         options = non_default(
-            quantized_dtype=(self._quantizer().target(zero_point), dtypes.uint8),
             zero_point=(zero_point is not None, True),
             dtype=(scale.dtype, dtypes.float32),
         )
         weights = {"scale": 1} if zero_point is None else {"scale": 1, "zero_point": 2}
         tables = frozenset({"zero_point"} & weights.keys())
-        return Layer("QuantizeDequantize", (), options, weights, tables=tables)
+        return Layer("QuantizeDequantize", arguments, options, weights, tables=tables)
 
     def _quantizer(self) -> QuantizeLinear:
         return QuantizeLinear(output_dtype=self.output_dtype)
@@ -215,11 +216,11 @@ class WeightQuantizedEmbedding(
             return None
         assert weight is not None and weight.known is not None
         names = ("weight", "scale", "zero_point")[: 2 if zero_point is None else 3]
-        options = non_default(
-            zero_point=(zero_point is not None, True),
-            weight_dtype=(weight.dtype, dtypes.uint8),
-        )
+        options = non_default(zero_point=(zero_point is not None, True))
         parameters = {name: position for position, name in enumerate(names, 1)}
         tables = frozenset({"weight", "zero_point"} & parameters.keys())
-        name, shape = "WeightQuantizedEmbedding", weight.known.shape
-        return Layer(name, shape, options, parameters, tables=tables)
+        arguments = weight.known.shape
+        if weight.dtype != dtypes.uint8:
+            arguments += (weight.dtype,)
+        name = "WeightQuantizedEmbedding"
+        return Layer(name, arguments, options, parameters, tables=tables)

@@ -46,6 +46,9 @@ class Module:
     #: ``encoder.stages`` is that of a field in a module which has no class here; so is
     #: ``stages.{0}.conv``, in each of the modules ``stages.0``, ``stages.1``, ...
     record_names: ClassVar[Mapping[str, str]] = {}
+    #: The path that all keys of the fields begin with, such as "model": that of a
+    #: module in the author's code whose only caller has no class here.
+    record_prefix: ClassVar[str] = ""
     #: The record of a generated model, which ``load`` reads: its path, or its bytes.
     WEIGHTS: ClassVar[str | Path | bytes]
 
@@ -80,6 +83,8 @@ class Module:
         for name, value in vars(self).items():
             if isinstance(value, Box | Module):
                 name = self.record_names.get(name, name)
+                if self.record_prefix:
+                    name = f"{self.record_prefix}.{name}"
                 numbered = _NUMBERED.fullmatch(name)
                 if numbered is None:
                     yield name, value

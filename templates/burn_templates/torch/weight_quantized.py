@@ -83,9 +83,9 @@ class _WeightQuantizedEmbedding(_WeightQuantized):
         self,
         num_embeddings: int,
         embedding_dim: int,
+        weight_dtype: torch.dtype = torch.uint8,
         *,
         zero_point: bool = True,
-        weight_dtype: torch.dtype = torch.uint8,
     ) -> None:
         shape = num_embeddings, embedding_dim
         super().__init__(shape, False, zero_point, weight_dtype)

@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 1722da0f6a003fa7ea06ed2caad8e0902b580b1a19b20747bbc4cb037d5eec26
 # record sha256 86abb5c1d55020ba8e635403041b5e8933a67ad4250574fc7fd0cd825997dd11
-# body   sha256 d9df7c8799a29d0fa9043ea5d583f14b32a16af41948f0d79b1077f5b367a499
+# body   sha256 6411d1bbd5a17e5be924eceae895e44de59d06c32174f535099b19390b418efb
 """Net: x -> encoded.
 
 Outputs:
@@ -23,25 +23,15 @@ burn.require_version("0.1.0")
 
 
 class Net(nn.Module):
+    record_prefix = "encoder"
     WEIGHTS = Path(__file__).with_name("model.safetensors")
 
     def __init__(self, layers: int = 2) -> None:
         super().__init__()
-        self.encoder = Encoder(layers)
-
-    @nn.check_inputs(x="float32[batch, length, 8]")
-    def __call__(self, x: Tensor) -> Tensor:
-        return self.encoder(x)
-
-
-class Encoder(nn.Module):
-    """``encoder``: [batch, length, 8] -> same."""
-
-    def __init__(self, layers: int) -> None:
-        super().__init__()
         self.layers = nn.ModuleList(Layer() for _ in range(layers))
         self.norm = nn.LayerNorm(8)
 
+    @nn.check_inputs(x="float32[batch, length, 8]")
     def __call__(self, x: Tensor) -> Tensor:
         for layer in self.layers:
             x = layer(x)
@@ -49,7 +39,7 @@ class Encoder(nn.Module):
 
 
 class Layer(nn.Module):
-    """``encoder.layers.0`` and 1 more: [batch, length, 8] -> same."""
+    """``layers.0`` and 1 more: [batch, length, 8] -> same."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +54,7 @@ class Layer(nn.Module):
 
 
 class Attention(nn.Module):
-    """``encoder.layers.0.attention`` and 1 more: [batch, length, 8] -> same."""
+    """``layers.0.attention`` and 1 more: [batch, length, 8] -> same."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -82,7 +72,7 @@ class Attention(nn.Module):
 
 
 class Mlp(nn.Module):
-    """``encoder.layers.0.mlp`` and 1 more: [batch, length, 8] -> same."""
+    """``layers.0.mlp`` and 1 more: [batch, length, 8] -> same."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -149,6 +149,8 @@ def test_anything_else_is_named_with_its_line(statement: str) -> None:
         (PATH, 'names = {"a_": "a"}'),
         (PATH, 'record_names = {"a_": WEIGHTS}'),
         (PATH, 'record_names = {"a_": "a b"}'),
+        (PATH, 'record_prefix = "a b"'),
+        (PATH, "record_prefix = WEIGHTS"),
         (PATH, 'WEIGHTS = Path(__file__).with_name("../net.safetensors")'),
         (PATH, "WEIGHTS = Path(__file__)"),
         (PATH, "WEIGHTS = ops"),

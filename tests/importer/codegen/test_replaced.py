@@ -157,8 +157,9 @@ def weights(*names: str) -> dict[str, Array]:
 
 def test_a_module_replaces_its_own_state() -> None:
     states = {"head.mean": ramp(3)}
-    nodes = (*layer("head", "x", "z", "head.mean"), node("Add", "z one", "y"))
-    text = agrees(model(nodes, "y head.after", states, weights("head")))
+    tail = node("Gemm", "z tail.linear.weight tail.linear.bias", "y", "tail.linear")
+    nodes = (*layer("head", "x", "z", "head.mean"), tail)
+    text = agrees(model(nodes, "y head.after", states, weights("head", "tail")))
     assert "class Head(nn.Module):" in text
     net, head = text.split("class Head(")
     assert "self.mean.set(mean)" in head

@@ -12,10 +12,12 @@ SIZE = 4
 def imported(folder: Path, names: str, block: str) -> str:
     """Return the source of a model whose module ``decoder`` computes ``block``."""
     given = ", ".join(f"float[n, {SIZE}] {name}" for name in names.split())
-    text = f"agraph ({given}) => (float[n, {SIZE}] y) {{\n{block}y = Neg (last)\n}}"
+    head = '["/head/MatMul"] y = MatMul (last, head__weight)'
+    text = f"agraph ({given}) => (float[n, {SIZE}] y) {{\n{block}{head}\n}}"
     feed = {name: normal(3, SIZE, seed=i) for i, name in enumerate(names.split())}
     weight = normal(SIZE, SIZE)
-    return check(folder, text, feed, weights={"decoder.fc.weight": weight})
+    weights = {"decoder.fc.weight": weight, "head.weight": weight}
+    return check(folder, text, feed, weights=weights)
 
 
 def block(*operands: str) -> str:

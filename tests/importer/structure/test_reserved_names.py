@@ -41,6 +41,7 @@ def test_a_module_called_like_the_root_has_the_name_of_its_owner(
     net = ScopedNet()
     x = net.linear("ff.net.proj", net.input("x", 2, 4), 4, 4)
     x = net.linear("ff.out", net.run("Tanh", "ff.net", x), 4, 4)
+    x = net.linear("head", x, 4, 4)
     path = tmp_path / "net.onnx"
     path.write_bytes(net.model(x).SerializeToString())
     text = import_model(path, Options(class_name="Net")).text

@@ -110,3 +110,40 @@ def test_conv1d_holds_its_matrix_as_it_multiplies() -> None:
     np.testing.assert_array_equal(layer(burn.tensor(x)).numpy(), x @ weight + bias)
     assert repr(layer) == "Conv1D(3, 2, bias=True)"
     assert nn.Conv1D(3, 2, bias=False).bias is None
+
+
+class Wrapped(Tied):
+    """A model whose keys begin with the name that it had in another module."""
+
+    record_prefix = "model"
+    record_names = {"head": "net.head"}
+
+
+class Around(nn.Module):
+    """A module around another one with a prefix."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.backbone = Wrapped()
+
+
+def test_all_keys_begin_with_the_prefix(tmp_path: Path) -> None:
+    model = Wrapped()
+    keys = ["model.table.weight", "model.net.head.weight"]
+    assert list(model.state_dict()) == keys
+    assert [path for path, _ in model.modules()] == [
+        "",
+        "model.table",
+        "model.net.head",
+    ]
+    assert list(Around().state_dict()) == [f"backbone.{key}" for key in keys]
+    path = tmp_path / "net.safetensors"
+    model.load_state_dict({keys[0]: WEIGHT}).save_weights(path)
+    np.testing.assert_array_equal(Wrapped().load(path).table.weight.numpy(), WEIGHT)
+    with pytest.raises(nn.WeightsError, match=r"missing model\.table\.weight"):
+        model.load_state_dict({"table.weight": WEIGHT})
+
+
+def test_patterns_select_by_keys_with_the_prefix() -> None:
+    model = Wrapped().to(Autodiff(Cpu())).freeze("model.table")
+    assert not any(one.requires_grad for _, one in model.parameters())

@@ -22,6 +22,7 @@ from burn_import.provenance.weight_owners import (
 from burn_import.rewriting.arrays import same_view
 from burn_import.structure.folded_expressions import is_persistent
 from burn_import.structure.module_tree import ModuleNode
+from burn_import.structure.wrappers import without_prefix
 from burn_import.tracing.identifiers import Namespace, attribute, dtype_source, snake
 from burn_ir.graph import Graph
 
@@ -131,6 +132,7 @@ class StoredArrays:
             path = constants.layer_weights.get(constant, ())
         if not path:
             return ()
+        path = without_prefix(path, constants.prefix)
         path = moved_to_sibling(own, path) or path
         pairs = zip(own, path, strict=False)
         within = len(path) > len(own) and all(a in (b, f"part_{b}") for a, b in pairs)

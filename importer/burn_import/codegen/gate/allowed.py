@@ -50,7 +50,8 @@ NODES = (
 TOP = (ast.Expr, ast.Import, ast.ImportFrom, ast.Assign, ast.ClassDef, ast.FunctionDef)
 IN_CLASSES = (ast.Expr, ast.FunctionDef, ast.AnnAssign, ast.Assign)
 #: The class attributes that may be assigned.
-RECORD_NAMES, WEIGHTS = "record_names", "WEIGHTS"
+RECORD_NAMES, RECORD_PREFIX = "record_names", "record_prefix"
+WEIGHTS = "WEIGHTS"
 SEGMENT = re.compile(r"[\w.-]*(\{\d+\})?[\w.-]*", re.ASCII)
 IMPORTS = frozenset(
     {("", "math"), ("", "burn"), ("pathlib", "Path"), ("typing", "NamedTuple")}

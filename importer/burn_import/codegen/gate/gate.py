@@ -34,10 +34,10 @@ from burn_import.codegen.gate.allowed import (
 from burn_import.codegen.gate.member_names import member_attributes, root
 from burn_import.codegen.gate.statements import (
     assigns_class_attribute,
-    assigns_record_names,
     elements,
     embedded_records,
     is_split_text,
+    record_name_strings,
     sets_state,
     text_of,
 )
@@ -160,9 +160,8 @@ class _Gate:
             self.placed.add(id(node.value))  # ops, nn: only as a prefix
         elif isinstance(node, ast.Dict):
             self.strings(node.keys, WORD)
-        elif isinstance(node, ast.Assign) and assigns_record_names(node):
-            assert isinstance(node.value, ast.Dict)
-            self.strings(node.value.values, SEGMENT)
+        elif isinstance(node, ast.Assign):
+            self.strings(record_name_strings(node), SEGMENT)
         elif isinstance(node, ast.Subscript):
             self.strings([node.slice], WORD)
         elif isinstance(node, ast.keyword):

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterator, Sequence
 
-from burn_import.codegen.gate.allowed import RECORD_NAMES, WEIGHTS
+from burn_import.codegen.gate.allowed import RECORD_NAMES, RECORD_PREFIX, WEIGHTS
 from burn_import.codegen.gate.member_names import root
 
 
@@ -19,17 +19,27 @@ def sets_state(function: ast.Attribute) -> bool:
     return function.attr == "set" and root(function) == "self"
 
 
+def record_name_strings(node: ast.Assign) -> list[ast.expr]:
+    """Return the names that ``record_names`` or ``record_prefix`` is assigned."""
+    if not assigns_record_names(node):
+        return []
+    return node.value.values if isinstance(node.value, ast.Dict) else [node.value]
+
+
 def assigns_record_names(node: ast.Assign) -> bool:
-    """Return whether a statement is ``record_names`` of only strings."""
-    targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
-    if targets != [RECORD_NAMES] or not isinstance(node.value, ast.Dict):
+    """Return whether a statement sets ``record_names`` or ``record_prefix``."""
+    targets = [text_of(target) for target in node.targets]
+    if targets == [RECORD_NAMES] and isinstance(node.value, ast.Dict):
+        parts = [*node.value.keys, *node.value.values]
+    elif targets == [RECORD_PREFIX]:
+        parts = [node.value]
+    else:
         return False
-    parts = [*node.value.keys, *node.value.values]
     return all(isinstance(p, ast.Constant) and isinstance(p.value, str) for p in parts)
 
 
 def assigns_class_attribute(node: ast.Assign) -> bool:
-    """Return whether a statement is ``record_names`` or the path of the weights."""
+    """Return whether a statement sets record names or the path of the weights."""
     path = node.value.func if isinstance(node.value, ast.Call) else node.value
     is_path = text_of(path) == "Path(__file__).with_name"
     is_weights = [text_of(target) for target in node.targets] == [WEIGHTS]

@@ -34,6 +34,8 @@ class RecordNames:
     classes: Mapping[Path, str]
     by_class: Mapping[tuple[str, str], str | None]
     anywhere: Mapping[str, str]
+    #: What all keys begin with: the path of the module that the model consists of.
+    prefix: str = ""
 
     def name(self, class_name: str, attribute: str) -> str:
         """Return the author's name of an attribute; "" is a class without modules."""
@@ -48,7 +50,8 @@ class RecordNames:
             self.name(self.classes.get(own[:depth], ""), segment)
             for depth, segment in enumerate(own)
         ]
-        return ".".join([*shown, *entry.key[len(own) :]])
+        start = [self.prefix] if self.prefix else []
+        return ".".join([*start, *shown, *entry.key[len(own) :]])
 
 
 def find_record_names(
@@ -85,7 +88,16 @@ def find_record_names(
         for (name, ours), theirs in single.items()
         if theirs not in fields.get(name, ()) or theirs == ours
     }
-    return RecordNames(classes, {key: free.get(key) for key in of_class}, anywhere)
+    by_class = {key: free.get(key) for key in of_class}
+    return RecordNames(classes, by_class, anywhere, _prefix(entries, graph))
+
+
+def _prefix(entries: Sequence[Entry], graph: Graph) -> str:
+    """Return the author's path of the module that the model consists of."""
+    prefix = graph.constants.prefix
+    starts = (original(graph, e.constant).split(".")[: len(prefix)] for e in entries)
+    authored = {".".join(start) for start in starts if clean(start) == prefix}
+    return authored.pop() if len(authored) == 1 else ".".join(prefix)
 
 
 _Key = TypeVar("_Key")
@@ -109,6 +121,9 @@ def _authored_segments(entry: Entry, graph: Graph) -> Iterator[tuple[int, str, s
     cleaned = clean(theirs)
     if cleaned[:1] == (ROOT,) and theirs[0] != ROOT:
         theirs = [ROOT, *theirs]
+    prefix = graph.constants.prefix
+    if cleaned[: len(prefix)] == prefix:
+        cleaned, theirs = cleaned[len(prefix) :], theirs[len(prefix) :]
     segments = zip(_field_path(entry), cleaned, theirs, strict=False)
     for depth, (ours, plain, whole) in enumerate(segments):
         if ours not in (plain, f"part_{plain}"):
@@ -124,8 +139,9 @@ def _field_path(entry: Entry) -> Path:
 def with_record_names(
     texts: Sequence[ClassText], names: RecordNames
 ) -> list[ClassText]:
-    """Return ``texts`` with the record names of each class's fields."""
-    return [replace(text, record_names=_names_of(text, names)) for text in texts]
+    """Return ``texts``, the root first, with the record names of their fields."""
+    root, *others = (replace(t, record_names=_names_of(t, names)) for t in texts)
+    return [replace(root, record_prefix=names.prefix), *others]
 
 
 def _names_of(text: ClassText, names: RecordNames) -> dict[str, str]:

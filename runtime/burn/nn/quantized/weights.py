@@ -106,9 +106,9 @@ class WeightQuantizedEmbedding(_WeightQuantized):
         self,
         num_embeddings: int,
         embedding_dim: int,
+        weight_dtype: DType = uint8,
         *,
         zero_point: bool = True,
-        weight_dtype: DType = uint8,
     ) -> None:
         shape = num_embeddings, embedding_dim
         super().__init__(shape, False, zero_point, weight_dtype)

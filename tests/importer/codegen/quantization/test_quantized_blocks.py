@@ -37,7 +37,7 @@ def test_scales_and_zero_points_are_in_the_record(tmp_path: Path) -> None:
 def test_zero_points_of_symmetric_quantization_are_not(tmp_path: Path) -> None:
     source = quantized(tmp_path, (0, 0), np.int8)
     assert source.count("(nn.Module)") == 2
-    assert "quantized_dtype=burn.int8, zero_point=False" in source
+    assert "QuantizeDequantize(burn.int8, zero_point=False)" in source
 
 
 def test_layers_quantize_their_own_input(tmp_path: Path) -> None:
