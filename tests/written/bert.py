@@ -12,15 +12,8 @@ class Output(NamedTuple):
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.m = BertModel()
+    record_prefix = "m"
 
-    def __call__(self, input_ids: Tensor, attention_mask: Tensor) -> Output:
-        return self.m(input_ids, attention_mask)
-
-
-class BertModel(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embeddings = BertEmbeddings()

@@ -4,15 +4,8 @@ from burn import Tensor, nn, ops
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.m = ConvNextForImageClassification()
+    record_prefix = "m"
 
-    def __call__(self, pixel_values: Tensor) -> Tensor:
-        return self.m(pixel_values)
-
-
-class ConvNextForImageClassification(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.convnext = ConvNextModel()

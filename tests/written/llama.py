@@ -5,15 +5,8 @@ from burn import Tensor, nn, ops
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.m = LlamaForCausalLM()
+    record_prefix = "m"
 
-    def __call__(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        return self.m(input_ids, attention_mask)
-
-
-class LlamaForCausalLM(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.model = LlamaModel()

@@ -11,15 +11,8 @@ INNER = HEADS * WIDTH
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.m = Mamba2ForCausalLM()
+    record_prefix = "m"
 
-    def __call__(self, input_ids: Tensor) -> Tensor:
-        return self.m(input_ids)
-
-
-class Mamba2ForCausalLM(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.backbone = Mamba2Model()

@@ -5,20 +5,8 @@ from burn import Tensor, nn, ops
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.m = T5ForConditionalGeneration()
+    record_prefix = "m"
 
-    def __call__(
-        self,
-        decoder_input_ids: Tensor,
-        encoder_hidden_states: Tensor,
-        attention_mask: Tensor,
-    ) -> Tensor:
-        return self.m(decoder_input_ids, encoder_hidden_states, attention_mask)
-
-
-class T5ForConditionalGeneration(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.shared = nn.Embedding(99, 32)
@@ -26,8 +14,14 @@ class T5ForConditionalGeneration(nn.Module):
         self.lm_head = nn.Linear(32, 99, bias=False)
         self.lm_head.weight = self.shared.weight
 
-    def __call__(self, input_ids: Tensor, encoded: Tensor, mask: Tensor) -> Tensor:
-        x = self.decoder(self.shared(input_ids), encoded, mask)
+    def __call__(
+        self,
+        decoder_input_ids: Tensor,
+        encoder_hidden_states: Tensor,
+        attention_mask: Tensor,
+    ) -> Tensor:
+        x = self.shared(decoder_input_ids)
+        x = self.decoder(x, encoder_hidden_states, attention_mask)
         return self.lm_head(x * 32**-0.5)
 
 

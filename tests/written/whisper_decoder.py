@@ -5,9 +5,13 @@ from burn import Tensor, nn, ops
 
 
 class Net(nn.Module):
+    record_prefix = "m"
+
     def __init__(self) -> None:
         super().__init__()
-        self.m = WhisperForConditionalGeneration()
+        self.model = WhisperModel()
+        self.proj_out = nn.Linear(32, 99, bias=False)
+        self.proj_out.weight = self.model.decoder.embed_tokens.weight
 
     def __call__(
         self,
@@ -15,18 +19,8 @@ class Net(nn.Module):
         encoder_hidden_states: Tensor,
         decoder_attention_mask: Tensor,
     ) -> Tensor:
-        return self.m(decoder_input_ids, encoder_hidden_states, decoder_attention_mask)
-
-
-class WhisperForConditionalGeneration(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.model = WhisperModel()
-        self.proj_out = nn.Linear(32, 99, bias=False)
-        self.proj_out.weight = self.model.decoder.embed_tokens.weight
-
-    def __call__(self, input_ids: Tensor, encoded: Tensor, mask: Tensor) -> Tensor:
-        return self.proj_out(self.model(input_ids, encoded, mask))
+        x = self.model(decoder_input_ids, encoder_hidden_states, decoder_attention_mask)
+        return self.proj_out(x)
 
 
 class WhisperModel(nn.Module):

@@ -4,15 +4,8 @@ from burn import Tensor, nn, ops
 
 
 class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.m = WhisperEncoder()
+    record_prefix = "m"
 
-    def __call__(self, input_features: Tensor) -> Tensor:
-        return self.m(input_features)
-
-
-class WhisperEncoder(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.conv1 = nn.Conv1d(16, 32, kernel_size=3, padding=1)
