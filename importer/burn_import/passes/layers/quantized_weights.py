@@ -7,6 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from burn import dtypes
+from burn_import.passes.layers.block_quantized_products import (
+    block_quantized_product,
+)
 from burn_import.provenance.trainable import is_listed_parameter
 from burn_import.rewriting.arrays import derive
 from burn_import.rewriting.dataflow import Dataflow
@@ -35,7 +38,7 @@ def quantized_weights(graph: Graph) -> Graph:
     ``WeightQuantizedConv``, ``WeightQuantizedLinear`` and ``WeightQuantizedEmbedding``
     replace ``Conv``, ``MatMul``, ``Gemm`` and ``Gather`` of a stored array behind
     ``DequantizeLinear``, with one scale or one for each output. The matrix of a product
-    is stored as [out, in]. Rows of a table may be looked up before or after they are
+    is stored as [out, in]. With scales of blocks it is ``MatMulNBits``. Rows of a table may be looked up before or after they are
     dequantized.
     """
     if "DequantizeLinear" not in graph.operators:
@@ -72,11 +75,14 @@ class _Rewriter:
             return node
         if not self.flow.extents(node.inputs[0]):
             return node
+        bias = (*node.inputs, None)[2]
+        product = block_quantized_product(self.flow, node, bias, is_straight)
+        if product is not None:
+            return product
         operands = self.weight(node.inputs[1], axis=0 if is_straight else 1)
         if operands is None or self.graph.constants[operands[0]].ndim != 2:
             return node
         outer = self.graph.constants[operands[0]].shape[0 if is_straight else 1]
-        bias = (*node.inputs, None)[2]
         if bias is not None and self.flow.extents(bias) != (outer,):
             return node
         if not is_straight:
