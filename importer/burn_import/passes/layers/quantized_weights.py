@@ -38,8 +38,8 @@ def quantized_weights(graph: Graph) -> Graph:
     ``WeightQuantizedConv``, ``WeightQuantizedLinear`` and ``WeightQuantizedEmbedding``
     replace ``Conv``, ``MatMul``, ``Gemm`` and ``Gather`` of a stored array behind
     ``DequantizeLinear``, with one scale or one for each output. The matrix of a product
-    is stored as [out, in]. With scales of blocks it is ``MatMulNBits``. Rows of a table may be looked up before or after they are
-    dequantized.
+    is stored as [out, in]; with scales of blocks it is ``MatMulNBits``. Rows of a table
+    may be looked up before or after they are dequantized.
     """
     if "DequantizeLinear" not in graph.operators:
         return graph
