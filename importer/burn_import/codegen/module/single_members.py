@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from burn_import.codegen import syntax
 from burn_import.codegen.class_text import ClassText
+from burn_import.codegen.module.list_members import without_list_member
 from burn_import.codegen.module.member_fields import (
     ConstructedField,
     Container,
@@ -46,7 +47,8 @@ def without_single_members(texts: Sequence[ClassText]) -> list[ClassText]:
         container = _container(text)
         if container is not None:
             others = [one for one in kept if one is not text]
-            kept = _without(container, others) or kept
+            new = without_list_member(container, others)
+            kept = new or _without(container, others) or kept
     return kept
 
 
