@@ -1,7 +1,7 @@
 """Uses of the modules of one class in the source of the other classes, and edits."""
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from burn_import.codegen.class_text import ClassText
@@ -94,14 +94,25 @@ class ModuleReads:
         for block, types in zip(self.blocks, self._types, strict=True):
             self._visit(block, types)
 
-    def rename(self, owner: str, attribute: str, name: str) -> None:
-        """Call a field of the class ``owner`` by another name."""
+    def rename(self, owners: Collection[str], attribute: str, name: str) -> bool:
+        """Call a field of the classes ``owners`` by another name.
+
+        Return whether it was possible: no expression reads the field of a module that
+        may be of one of the classes or of another one.
+        """
+        reads: list[tuple[Block, ast.Attribute]] = []
         for block, types in zip(self.blocks, self._types, strict=True):
             for node in ast.walk(block.tree):
                 if isinstance(node, ast.Attribute) and node.attr == attribute:
                     around = types.of(node.value)
-                    if around is not None and owner in around.names:
-                        block.replace_between(node.value, node, f".{name}")
+                    if around is None or around.names.isdisjoint(owners):
+                        continue
+                    if not around.names <= {*owners, _IDENTITY}:
+                        return False
+                    reads.append((block, node))
+        for block, node in reads:
+            block.replace_between(node.value, node, f".{name}")
+        return True
 
     def edited(self) -> list[ClassText]:
         """Return the classes with the edits of their blocks applied."""

@@ -166,17 +166,24 @@ def _names_of_member(
         outer = read.element if index and read.element is not None else read.attribute
         read.block.replace_between(read.module, outer, "")
     names: dict[tuple[str, str], dict[str, str]] = {}
-    for field in fields:
-        name = field.attribute
-        is_vague = len(name) == 1 or name in _GENERIC
-        others = _names_in_use(field.owner, reads.texts)
-        others |= {new for one in names.values() for new in one.values()}
-        new = member if is_vague else f"{name}_{member}" if member == "bias" else name
-        if not index and not field.is_list and new not in others | {name}:
-            reads.rename(field.owner, name, new)
-            name = new
-        names[field.owner, field.attribute] = {member: name}
+    for name in dict.fromkeys(field.attribute for field in fields):
+        own = [field for field in fields if field.attribute == name]
+        owners = {field.owner for field in own}
+        new = name
+        if not index and not any(field.is_list for field in own):
+            new = _clearer(name, member)
+            others = {one for key in owners for one in _names_in_use(key, reads.texts)}
+            others |= {one for known in names.values() for one in known.values()}
+            if new in others or not reads.rename(owners, name, new):
+                new = name
+        names |= {(owner, name): {member: new} for owner in owners}
     return names
+
+
+def _clearer(name: str, member: str) -> str:
+    """Return the attribute for the only member of the module at ``name``."""
+    is_vague = len(name) == 1 or name in _GENERIC
+    return member if is_vague else f"{name}_{member}" if member == "bias" else name
 
 
 def _is_first(element: ast.Subscript | None) -> bool:

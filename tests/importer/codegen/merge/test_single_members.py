@@ -132,3 +132,15 @@ def test_one_attribute_name_in_two_classes(tmp_path: Path, plain: bool) -> None:
     actual = imported(tmp_path, net, net.linear("head", x, 4, 3))
     assert "class Table" not in actual.source
     assert ("self.table_scale" in actual.source) != plain
+
+
+def test_equal_attributes_of_two_classes_of_a_list(tmp_path: Path) -> None:
+    """The members of a list have other classes, and arrays of one name."""
+    net = ScopedNet()
+    x = net.linear("stem", net.input("x", 2, 4), 4, 4)
+    for number, names in enumerate((("conv1", "conv2", "extra"), ("conv1", "conv2"))):
+        for name in names:
+            bias = net.weight(f"blocks.{number}.{name}.bias", 4)
+            x = net.run("Tanh", "", net.run("Add", "", x, bias))
+    source = imported(tmp_path, net, net.linear("head", x, 4, 3)).source
+    assert "conv1_bias = nn.parameter(4)" in source
