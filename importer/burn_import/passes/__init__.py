@@ -46,6 +46,7 @@ from burn_import.passes.cleanup.uniform_lookups import uniform_lookups
 from burn_import.passes.cleanup.wrapped_indices import wrapped_indices
 from burn_import.passes.layers.conv_bias import conv_bias
 from burn_import.passes.layers.conv_padding import conv_padding
+from burn_import.passes.layers.expand_fused_layers import expand_fused_layers
 from burn_import.passes.layers.expand_fused_matmul import expand_fused_matmul
 from burn_import.passes.layers.expand_skip_norms import expand_skip_norms
 from burn_import.passes.layers.linear import linear
@@ -103,6 +104,7 @@ PASSES: tuple[Pass, ...] = (
     detachments,
     selections,
     expand_fused_matmul,
+    expand_fused_layers,
     expand_skip_norms,
     packed_weights,
     recurrent,

@@ -308,4 +308,4 @@ def _path_name(proto: NodeProto) -> str:
     result = proto.output[0] if proto.output else ""
     is_fused = proto.domain == "com.microsoft" and "Attention" in proto.op_type
     is_fused = is_fused and "/" not in proto.name and result.startswith("/")
-    return result if is_fused else proto.name
+    return result if is_fused else proto.name.removeprefix("fused ")
