@@ -148,7 +148,13 @@ def batch_norm_then(
     return apply_after(out, None, after)
 
 
-@primitive(removable=True, infallible=True, bound=bounds.chained, no_gradient=PLAN_ONLY)
+@primitive(
+    traceable=True,
+    removable=True,
+    infallible=True,
+    bound=bounds.chained,
+    no_gradient=PLAN_ONLY,
+)
 def chained(x: Array, *operands: Array, chain: Chain) -> Array:
     """Return ``x`` after a chain of elementwise operations, in one pass over memory.
 

@@ -8,8 +8,7 @@ prepared primitives, generated kernels or captured graphs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from burn.plan.plan_ir import Segment, boxes_written, has_gradients
 from burn.plan.precisions import FULL, OF_UPDATES
@@ -23,8 +22,7 @@ class PlanMemoryError(Exception):
     """Not enough memory to keep the values of a plan at fixed addresses."""
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """A recorded function for one signature.
 
     ``root`` is the recording, which ``bind`` does not modify, and ``inputs`` are the

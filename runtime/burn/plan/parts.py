@@ -7,7 +7,7 @@ parts the host reads a value, or a step runs that the device cannot repeat.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from burn.plan.executable import Plan
@@ -132,8 +132,8 @@ class _Splitter:
             assert shape is not None
             inputs.append((shape, dtype))
         differentiated = self._plan.has_gradients
-        return replace(
-            self._plan, root=root, inputs=inputs, is_differentiated=differentiated
+        return self._plan._replace(
+            root=root, inputs=inputs, is_differentiated=differentiated
         )
 
     def _needed(self, places: set[int]) -> Steps:

@@ -12,11 +12,24 @@ from burn.primitive import Primitive
 from burn.tensor import Tensor
 
 
-@dataclass(frozen=True)
+# Every first call waits for this file: the methods that a data class generates take
+# half a millisecond each time the class is created, so there are only those in use.
 class Slot:
     """A reference to a value of a plan among the arguments of a step."""
 
-    place: int
+    __slots__ = ("place",)
+
+    def __init__(self, place: int) -> None:
+        self.place = place
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is Slot and self.place == other.place
+
+    def __hash__(self) -> int:
+        return hash(self.place)
+
+    def __repr__(self) -> str:
+        return f"Slot({self.place})"
 
 
 class Origin(NamedTuple):
@@ -26,7 +39,7 @@ class Origin(NamedTuple):
     line: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Step:
     """A call of a primitive, with slots instead of tensors in ``args``.
 
@@ -45,6 +58,9 @@ class Step:
     is_backward: bool = False
     origin: Origin | None = None
 
+    def __repr__(self) -> str:
+        return f"{self.primitive.name}{self.args}"
+
     def same_as(self, other: Step | Read) -> bool:
         """Return whether another recording of the function has the same step here."""
         return (
@@ -57,13 +73,16 @@ class Step:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, repr=False)
 class Read:
     """A step that reads a box into a place; the box must stay on the same backend."""
 
     box: Box
     place: int
     backend: Backend
+
+    def __repr__(self) -> str:
+        return f"{self.box!r} in {self.place}"
 
     @property
     def outputs(self) -> tuple[int, ...]:
@@ -99,7 +118,7 @@ class Guard(NamedTuple):
     value: bytes
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Segment:
     """The steps up to the next guard, or up to the result.
 
@@ -142,12 +161,13 @@ class Segment:
         return [self.result, list(self.writes.values())]
 
 
-@dataclass(frozen=True)
 class Lifted:
     """A result on a backend that is stacked on the backend of its value."""
 
-    value: Any
-    backend: Backend
+    __slots__ = ("backend", "value")
+
+    def __init__(self, value: Any, backend: Backend) -> None:
+        self.value, self.backend = value, backend
 
 
 Event: TypeAlias = Step | Read | Guard

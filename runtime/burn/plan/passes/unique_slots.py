@@ -66,7 +66,7 @@ def _copy_segment(
 def _rename_slot(leaf: Any, names: dict[int, int]) -> Any:
     # Not a recursive closure, whose reference cycle would keep its values alive.
     if type(leaf) is Lifted:
-        return replace(leaf, value=_rename_slot(leaf.value, names))
+        return Lifted(_rename_slot(leaf.value, names), leaf.backend)
     if type(leaf) is not Slot:
         return leaf
     return Slot(names.get(leaf.place, leaf.place))

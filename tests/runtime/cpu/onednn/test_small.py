@@ -191,6 +191,23 @@ def test_pooling_is_oft_onednns(op: Any) -> None:
     compare(op, normal(2, 8, 9, 9), kernel_size=3, stride=2, padding=1)
 
 
+@pytest.mark.parametrize(("size", "padding"), [(8, 0), (9, 0), (9, 1)])
+def test_means_of_windows_beyond_images_are_onednns(size: int, padding: int) -> None:
+    static = {"stride": 2, "padding": padding, "ceil_mode": True}
+    x = normal(2, 8, size, size)
+    compare(ops.avg_pool, x, kernel_size=3, count_include_pad=True, **static)
+
+
+def test_means_of_windows_beyond_the_padding_are_numpys() -> None:
+    static = {"kernel_size": 3, "stride": 2, "padding": 1, "ceil_mode": True}
+    session = engine.current()
+    assert session is not None
+    session.primitives.clear()
+    static["count_include_pad"] = True
+    assert_close(*pooled(ops.avg_pool, normal(2, 8, 8, 8), static))
+    assert not session.primitives.implementations()
+
+
 def test_the_largest_of_nan_is_nan() -> None:
     x = normal(1, 4, 8, 8)
     x[0, 1, 3, 3] = np.nan

@@ -117,6 +117,22 @@ def test_a_number_of_what_is_written_over(rank: int) -> None:
         assert_close(box.numpy(), expected, 1e-4)
 
 
+@pytest.mark.parametrize("generated", [None, False, True])
+def test_chains_on_views_are_numpy_calls_of_the_plan(generated: bool | None) -> None:
+    def function(x: Any, y: Any) -> Any:
+        first, second = ops.split(x, (31, 31), axis=1)
+        return ops.relu(first) * 0.5 + ops.relu(second) * y
+
+    compiled = burn.compile(function, generated=generated)
+    for seed in range(4):
+        given = [burn.from_numpy(normal(5, 62, 67, seed=seed))]
+        given.append(burn.from_numpy(normal(5, 31, 67, seed=seed + 9)))
+        assert_close(compiled(*given).numpy(), function(*given).numpy())
+    assert generated is not False or "chained" in left(compiled)
+    rows = compiled.profile(*given).rows
+    assert not [row for row in rows if "chained()" in row.kernels]
+
+
 def test_few_elements_are_left_to_numpy() -> None:
     compiled = burn.compile(lambda x, y: (x + y) * 2.0)
     given = [burn.from_numpy(normal(3, 5, seed=seed)) for seed in (1, 2)]

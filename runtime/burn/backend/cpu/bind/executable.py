@@ -5,7 +5,6 @@ and run, when the plan is used a second time.
 """
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from burn.backend.cpu.bind.finite import NotFiniteError
@@ -22,7 +21,7 @@ class CpuExecutable(Executable):
 
     def __init__(self, plan: Plan) -> None:
         # Later recordings of the function grow the tree of the first one.
-        self.plan = replace(plan, root=plan.root.snapshot())
+        self.plan = plan._replace(root=plan.root.snapshot())
         self.is_lowered = bool(plan.lowering) and plan.can_lower
         self._lock = threading.Lock()
         self._optimized: OptimizedPlan | None = None

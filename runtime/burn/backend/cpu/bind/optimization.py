@@ -1,6 +1,5 @@
 """Optimization of a recorded plan: its passes, and the program that runs it."""
 
-from dataclasses import replace
 from functools import cached_property, partial
 
 from burn.backend.cpu.bind.program import Program
@@ -53,7 +52,7 @@ class OptimizedPlan:
         if plan.profiler is not None:
             plan.profiler.trace_origins(with_unique_slots(plan.root), root)
         recorded = root if plan.is_observed else plan.root
-        self._recorded = replace(plan, root=recorded, lowering=(), generated=False)
+        self._recorded = plan._replace(root=recorded, lowering=(), generated=False)
         #: Whether a step has a lower precision than float32.
         self.has_lower_precision = bool(plan.lowering) and _is_lowered(root)
 

@@ -61,7 +61,7 @@ class Program:
     ) -> None:
         self.is_fused = is_fused
         root = _run_passes(
-            replace(plan, root=replace(plan.root, varying=varying)), is_fused
+            plan._replace(root=replace(plan.root, varying=varying)), is_fused
         )
         graph = Graph(root, plan.inputs)
         self.device, self.notes = device, list[str]()

@@ -60,14 +60,28 @@ def avg_pool(
 ) -> Array:
     """Compute :func:`burn.ops.avg_pool` with oneDNN if faster, else with NumPy."""
     out = None
-    # With ceil_mode oneDNN counts elements beyond the padding, burn does not.
-    if not (count_include_pad and static.get("ceil_mode")):
-        kind = POOL_WITH_PADDING if count_include_pad else POOL_WITHOUT_PADDING
+    kind: int | None = POOL_WITHOUT_PADDING
+    if count_include_pad:
+        kind = _padded_mean(windows(x.shape[2:], kernel_size, **static))
+    if kind is not None:
         out = _pool(x, kind, kernel_size, **static)
     if out is None:
         static["count_include_pad"] = count_include_pad
         return avg_pool_op.kernel(x, kernel_size=kernel_size, **static)
     return out
+
+
+def _padded_mean(wins: Windows) -> int | None:
+    """Return the kind of means that count the padding; None if oneDNN has none.
+
+    With ``ceil_mode`` windows may reach beyond the padding, which oneDNN does not
+    distinguish from padding: it counts both or none.
+    """
+    if not any(map(any, wins.pads)):
+        return POOL_WITHOUT_PADDING
+    pairs = zip(wins.exact, wins.pads, strict=True)
+    is_beyond = any(after > padding for (_, after), (_, padding) in pairs)
+    return None if is_beyond else POOL_WITH_PADDING
 
 
 @mean_op.on(Cpu)

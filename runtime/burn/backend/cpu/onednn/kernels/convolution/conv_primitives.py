@@ -43,7 +43,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
     described,
 )
 from burn.backend.cpu.onednn.binding.weights import Weights
-from burn.backend.cpu.onednn.kernels.convolution.faster_code import FASTER
+from burn.backend.cpu.onednn.kernels.convolution.faster_code import faster_code
 from burn.backend.cpu.onednn.kernels.convolution.pack_width import (
     PackedWidth,
     packed_width,
@@ -344,7 +344,7 @@ def _describe(
         *(shift, target, *where),
         post=post_ops(api, slots.after, None if slots.in_place else other),
         is_wrong=wrong_code(form.wins),
-        faster=FASTER.get,
+        faster=faster_code(slots.weight.shape, form.wins),
     )
     if description is None:
         return None
