@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 from burn_import.provenance.layer_stems import common_stem
 from burn_import.provenance.paired_weights import weights_of_biases
-from burn_import.provenance.path_segments import Path, clean, common, insertions
+from burn_import.provenance.path_segments import (
+    Path,
+    ScopePaths,
+    clean,
+    common,
+    scope_paths,
+)
 from burn_import.provenance.stored_layers import StoredLayers, first_dropouts
 from burn_import.provenance.weight_owners import (
     Homes,
@@ -75,9 +81,8 @@ class _Placing:
         self.other_dtypes = stored.other_dtypes
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
-        self.around: Path = ()
-        self.above: Path = ()
-        self.around, self.above = self._uncalled_path()
+        self.modules = ScopePaths()
+        self.modules = scope_paths(list(self._scoped_paths()))
         self.listed = self._listed_paths()
         self.homes = Homes(graph, self._layers(), self._exporter_scope)
         self.nouns = LayerNouns(graph)
@@ -129,23 +134,15 @@ class _Placing:
         scope = self.again.get(node.scope, node.scope)
         if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
             scope = scope[1:]
-        path, depth = clean(scope), len(self.around)
-        is_outside = not path or path[:depth] != self.around
-        return path if is_outside else (*self.around, *self.above, *path[depth:])
+        return self.modules.path(clean(scope))
 
-    def _uncalled_path(self) -> tuple[Path, Path]:
-        """Return the path that all scopes lack, and the scope in front of it.
-
-        Scopes lack a module of which only submodules or methods are called:
-        ``model.v.decoder(x)`` runs in the scope ``decoder``. Weight names have it.
-        """
-        options: set[tuple[Path, Path]] | None = None
+    def _scoped_paths(self) -> Iterator[tuple[Path, Path]]:
+        """Yield the scope of each layer, and the path in the names of its weights."""
         for node, _ in self._layers():
-            path, scope = self._dotted_path(node), self._exporter_scope(node)
-            if path is not None and scope:
-                own = insertions(scope, path)
-                options = own if options is None else options & own
-        return min(options or {((), ())}, key=lambda one: len(one[0]))
+            if (path := self._dotted_path(node)) and (
+                scope := self._exporter_scope(node)
+            ):
+                yield scope, path
 
     def _assign_known_paths(self) -> None:
         """Assign paths to the layers that weight names or scopes locate.
@@ -364,7 +361,7 @@ class _Placing:
         if self.has_scopes and node.scope:
             return self.module_scope(self._exporter_scope(node))
         if self.has_scopes and _IN_MODEL.fullmatch(node.name):
-            return self.module_scope(() if self.around else self.above)
+            return self.module_scope(() if self.modules.around else self.modules.above)
         sources = {n: self.scope_of[n] for n in node.inputs if n in self.scope_of}
         stored = [name for name in node.inputs if name in self.graph.constants]
         readers = [reader_of(self.graph, name) for name in stored if name is not None]
