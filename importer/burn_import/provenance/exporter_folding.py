@@ -5,7 +5,12 @@ from collections.abc import Iterator, Mapping
 
 from burn.dtypes import is_float
 from burn_import.provenance.exporter_names import is_leftover
-from burn_import.provenance.weight_owners import is_authored, is_key, original
+from burn_import.provenance.weight_owners import (
+    has_unequal_elements,
+    is_authored,
+    is_key,
+    original,
+)
 from burn_ir.graph import Graph
 from burn_ir.layers import layer_of
 from burn_ir.op import Layer
@@ -97,7 +102,7 @@ def _is_computed_weight(graph: Graph, layer: Layer, constant: str) -> bool:
     if layer.name == "GroupNorm" and first.shape[1:] and first.size == len(first):
         return False
     if layer.name.endswith("Norm"):
-        return bool((array != array.reshape(-1)[:1]).any())
+        return has_unequal_elements(array)
     return is_computed(original(graph, constant))
 
 
@@ -144,7 +149,4 @@ def _is_computed_here(
             first = original(graph, name)
             return is_folded(graph, name) or f"{first}_bias" in graph.constants
         return _is_computed_weight(graph, layer, name)
-    array = graph.constants[name]
-    if array.size < 2 or not is_folded(graph, name):
-        return False
-    return bool((array != array.reshape(-1)[:1]).any())
+    return is_folded(graph, name) and has_unequal_elements(graph.constants[name])

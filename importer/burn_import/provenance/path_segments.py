@@ -1,7 +1,9 @@
 """Module paths from the segments of names: ``encoder.layers.0``."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 from burn_import.tracing.identifiers import attribute
 
@@ -53,3 +55,49 @@ def insertions(scope: Path, path: Path) -> set[tuple[Path, Path]]:
         for at in range(len(scope))
         if more > 0 and (*scope[:at], *path[at : at + more], *scope[at:]) == path
     }
+
+
+class ScopePaths(NamedTuple):
+    """Paths of modules by the scopes of their nodes.
+
+    All scopes in ``around`` lack ``above``, a module of which only submodules or
+    methods are called: ``model.v.decoder(x)`` runs in the scope ``decoder``. The scopes
+    in ``containers`` lack an ``nn.ModuleDict``, which PyTorch's exporter leaves out.
+    """
+
+    around: Path = ()
+    above: Path = ()
+    containers: Mapping[Path, Path] = MappingProxyType({})
+
+    def path(self, scope: Path) -> Path:
+        """Return the path of the module at ``scope``."""
+        depth = len(self.around)
+        if scope and scope[:depth] == self.around:
+            scope = (*self.around, *self.above, *scope[depth:])
+        lengths = (n for n in range(len(scope), 0, -1) if scope[:n] in self.containers)
+        length = next(lengths, 0)
+        return (*self.containers.get(scope[:length], ()), *scope[length:])
+
+
+def scope_paths(pairs: Sequence[tuple[Path, Path]]) -> ScopePaths:
+    """Return paths by scope from the scopes of layers and the paths of their weights.
+
+    All layers in a scope must agree.
+    """
+    options = [insertions(scope, path) for scope, path in pairs]
+    shared = set.intersection(*options) if options else set()
+    first = min(shared or {((), ())}, key=lambda one: len(one[0]))
+    outer = ScopePaths(*first)
+    paths: dict[Path, set[Path]] = {}
+    for scope, path in ((outer.path(scope), path) for scope, path in pairs):
+        moved = {
+            scope[: len(before) + 1]: (*before, *inserted, scope[len(before)])
+            for before, inserted in insertions(scope, path)
+        }
+        for length in range(1, len(scope)):
+            own = scope[:length]
+            paths.setdefault(own, set()).add(moved.get(own, own))
+    single = {
+        scope: modules.pop() for scope, modules in paths.items() if len(modules) == 1
+    }
+    return outer._replace(containers={k: v for k, v in single.items() if k != v})

@@ -27,6 +27,8 @@ _BUFFERS = re.compile(
     r"((pixel|image|imagenet)_?)?(mean|std|var)|anchors?|anchor_(grid|points)|prior(s|_box(es)?)|"
     r"mel_(filters?|basis|scale)|filter_?bank|dft_(real|imag|matrix)|freqs_cis)"
 )
+#: The most elements of masks that may differ by chance.
+SMALL_MASK = 4
 #: The largest number that masks attention scores.
 _MASKED = -100
 
@@ -41,9 +43,9 @@ def is_trained(graph: Graph, constant: str) -> bool:
     floating cannot be trained; those that a call replaces only if the file says so. A
     small ``Constant`` node was written by hand, unless PaddlePaddle's name says
     otherwise; PyTorch's exporters store no weight so, others do. Other buffers are
-    recognized by common names or, without a name, by content: rotary frequencies, ALiBi
-    slopes, and masks. Sinusoidal position tables are recognized by content whatever
-    their name.
+    recognized by common names, except masks of different numbers, or, without a name,
+    by content: rotary frequencies, ALiBi slopes, and masks. Sinusoidal position tables
+    are recognized by content whatever their name.
     """
     array, constants = graph.constants[constant], graph.constants
     if not is_float(array.dtype):
@@ -68,8 +70,14 @@ def is_trained(graph: Graph, constant: str) -> bool:
         return False
     leaf = name.rpartition(".")[2]
     if is_dotted(name) or is_authored(graph, constant):
-        return not is_buffer_name(leaf)
+        return not is_buffer_name(leaf) or _is_trained_mask(leaf, array)
     return not contents(array)
+
+
+def _is_trained_mask(name: str, array: Array) -> bool:
+    """Return whether most numbers of a mask differ, as they do after training."""
+    is_mask = name.endswith("mask") and array.size > SMALL_MASK
+    return is_mask and 2 * np.unique(array).size > array.size
 
 
 def is_learned(graph: Graph, name: str | None) -> bool:

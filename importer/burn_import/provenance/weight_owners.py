@@ -258,7 +258,12 @@ def have_equal_contents(graph: Graph, a: str, b: str) -> bool:
     x, y = graph.constants[a], graph.constants[b]
     if x.dtype != y.dtype or not np.array_equal(x, y):
         return False
-    return bool((x != x.reshape(-1)[:1]).any())
+    return has_unequal_elements(x)
+
+
+def has_unequal_elements(array: Array) -> bool:
+    """Return whether two elements of an array differ."""
+    return array.size > 1 and bool((array != array.reshape(-1)[0]).any())
 
 
 def is_uniform(array: Array) -> bool:
@@ -307,8 +312,7 @@ def called_again(graph: Graph) -> dict[Path, Path]:
 
 def _is_matrix(array: Array) -> bool:
     """Return whether an array is a weight of several numbers, not a filled one."""
-    is_weight = array.ndim > 1 and is_float(array.dtype)
-    return is_weight and bool((array != array.reshape(-1)[:1]).any())
+    return array.ndim > 1 and is_float(array.dtype) and has_unequal_elements(array)
 
 
 def _first_call(scope: Path, modules: set[Path]) -> Path:

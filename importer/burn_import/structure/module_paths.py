@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
 from burn_import.provenance.layer_stems import common_stem
 from burn_import.provenance.paired_weights import weights_of_biases
-from burn_import.provenance.path_segments import Path, clean, common, insertions
+from burn_import.provenance.path_segments import (
+    Path,
+    ScopePaths,
+    clean,
+    common,
+    scope_paths,
+)
 from burn_import.provenance.stored_layers import StoredLayers, first_dropouts
 from burn_import.provenance.weight_owners import (
     Homes,
@@ -28,6 +34,7 @@ from burn_import.structure.numeric_segments import join_segments
 from burn_import.structure.places import Places, with_names
 from burn_import.structure.stem_paths import stem_paths
 from burn_import.structure.unscoped_nodes import UnscopedNodes
+from burn_import.structure.weight_scopes import move_to_weights
 from burn_import.tracing.identifiers import identifier
 from burn_ir.graph import ROOT_SCOPE, Graph, Node, nested_nodes
 from burn_ir.ops.weight_quantized import QuantizeDequantize
@@ -48,6 +55,8 @@ def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) ->
         run.assign(node)
     if run.unscoped is not None and not run.has_scopes:
         run.node_paths.scopes = run.unscoped.sunk(run.node_paths.scopes)
+    elif run.has_scopes:
+        move_to_weights(graph, run.node_paths, run.module_scope)
     graph.constants.layer_weights.update(run.weights_of_other_dtypes())
     graph.constants.layer_weights.update(weights_of_biases(graph))
     return with_names(run.without_wrapper(), set(map(clean, array_owner_paths(graph))))
@@ -72,9 +81,8 @@ class _Placing:
         self.other_dtypes = stored.other_dtypes
         self._count_repeated_layers_once()
         self.prefix = self._inlined_prefix() if is_body else ""
-        self.around: Path = ()
-        self.above: Path = ()
-        self.around, self.above = self._uncalled_path()
+        self.modules = ScopePaths()
+        self.modules = scope_paths(list(self._scoped_paths()))
         self.listed = self._listed_paths()
         self.homes = Homes(graph, self._layers(), self._exporter_scope)
         self.nouns = LayerNouns(graph)
@@ -126,23 +134,15 @@ class _Placing:
         scope = self.again.get(node.scope, node.scope)
         if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
             scope = scope[1:]
-        path, depth = clean(scope), len(self.around)
-        is_outside = not path or path[:depth] != self.around
-        return path if is_outside else (*self.around, *self.above, *path[depth:])
+        return self.modules.path(clean(scope))
 
-    def _uncalled_path(self) -> tuple[Path, Path]:
-        """Return the path that all scopes lack, and the scope in front of it.
-
-        Scopes lack a module of which only submodules or methods are called:
-        ``model.v.decoder(x)`` runs in the scope ``decoder``. Weight names have it.
-        """
-        options: set[tuple[Path, Path]] | None = None
+    def _scoped_paths(self) -> Iterator[tuple[Path, Path]]:
+        """Yield the scope of each layer, and the path in the names of its weights."""
         for node, _ in self._layers():
-            path, scope = self._dotted_path(node), self._exporter_scope(node)
-            if path is not None and scope:
-                own = insertions(scope, path)
-                options = own if options is None else options & own
-        return min(options or {((), ())}, key=lambda one: len(one[0]))
+            if (path := self._dotted_path(node)) and (
+                scope := self._exporter_scope(node)
+            ):
+                yield scope, path
 
     def _assign_known_paths(self) -> None:
         """Assign paths to the layers that weight names or scopes locate.
@@ -245,8 +245,7 @@ class _Placing:
     def _named_path(self, node: Node) -> Path | None:
         """Return the path in the dotted names of a layer's weights.
 
-        A weight that another layer owns is tied: this layer then gets the path
-        where it runs.
+        A weight that another layer owns is tied: its path is where it runs.
         """
         named = self._dotted_path(node)
         if named is not None:
@@ -275,9 +274,9 @@ class _Placing:
             scope = self._exporter_scope(node)
             if self.crowd[node.scope] == 1 and scope:
                 return scope
-            return (*self._module_scope(scope), operator_word(node.op.onnx))
+            return (*self.module_scope(scope), operator_word(node.op.onnx))
         path = self.stem_paths.get(id(node))
-        return None if path is None else (*self._module_scope(path[:-1]), path[-1])
+        return None if path is None else (*self.module_scope(path[:-1]), path[-1])
 
     def _paths_of_stems(self) -> dict[int, Path]:
         """Return the paths of layers without scopes, from names without dots."""
@@ -328,9 +327,8 @@ class _Placing:
         It can if the path is free or has the same layer. Layers of two
         operators with tied weights are two layers.
         """
-        owned = self.owners.get(path, weights)
-        same = self.operators.get(path, kind) == kind
-        same = same and are_same_weights(self.graph, owned, weights)
+        owned, operator = self.owners.get(path, weights), self.operators.get(path, kind)
+        same = operator == kind and are_same_weights(self.graph, owned, weights)
         return same and not self._clashes(path)
 
     def _clashes(self, path: Path) -> bool:
@@ -361,20 +359,20 @@ class _Placing:
         if paths:
             return common(paths)
         if self.has_scopes and node.scope:
-            return self._module_scope(self._exporter_scope(node))
+            return self.module_scope(self._exporter_scope(node))
         if self.has_scopes and _IN_MODEL.fullmatch(node.name):
-            return self._module_scope(() if self.around else self.above)
+            return self.module_scope(() if self.modules.around else self.modules.above)
         sources = {n: self.scope_of[n] for n in node.inputs if n in self.scope_of}
         stored = [name for name in node.inputs if name in self.graph.constants]
         readers = [reader_of(self.graph, name) for name in stored if name is not None]
         homes = [home for home in readers if home is not None]
         if self.unscoped is not None and not homes:
-            return self._module_scope(self.unscoped.scope(node, sources))
+            return self.module_scope(self.unscoped.scope(node, sources))
         around = [*sources.values(), *homes]
         whole = common(around) if around else ()
-        return self._module_scope(self.dataflow.between(node, sources, whole))
+        return self.module_scope(self.dataflow.between(node, sources, whole))
 
-    def _module_scope(self, scope: Path) -> Path:
+    def module_scope(self, scope: Path) -> Path:
         """Return the innermost enclosing scope that is neither a layer nor a list."""
         while self._enclosing_layer_length((*scope, "")) or scope in self.lists:
             scope = scope[:-1]

@@ -30,6 +30,7 @@ from burn_import.structure.module_tree import (
 from burn_import.structure.places import Places
 from burn_import.structure.quantizers.layers import with_quantizers
 from burn_import.structure.quantizers.scopes import move_quantizers
+from burn_import.structure.repeated_activations import with_own_activations
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes, signature
 from burn_import.structure.state_owners import hold_states, share_inner_tensors
@@ -69,6 +70,7 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
         node_paths = with_blocks(graph, node_paths)
         node_paths.scopes = with_affine_scopes(graph, node_paths.scopes)
         graph, node_paths = with_outer_shapes(graph, node_paths)
+        graph, node_paths = with_own_activations(graph, node_paths)
     node_paths = hoist_shared_nodes(graph, node_paths)
     node_paths = move_quantizers(graph, node_paths)
     node_paths = with_quantizers(graph, node_paths)

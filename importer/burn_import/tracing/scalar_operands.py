@@ -7,6 +7,7 @@ import numpy as np
 
 from burn import Tensor
 from burn.dtypes import DType, default_dtype, is_float, is_integer, string
+from burn_import.tracing.constructor_numbers import ParameterNumber
 from burn_import.tracing.trace import Apply, Symbol
 from burn_ir.dim import Poly
 
@@ -28,7 +29,7 @@ def number_in(symbol: Symbol) -> Any:
         return None
     if contents.dtype == object:
         item = contents.reshape(-1)[0]
-        return item if isinstance(item, Poly) else None
+        return item if isinstance(item, Poly | ParameterNumber) else None
     plain = contents.dtype.kind in "biu" or is_float(contents.dtype)
     return contents.reshape(-1)[0] if plain else None
 

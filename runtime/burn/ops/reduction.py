@@ -85,7 +85,7 @@ def _row_axis(x: Array, axes: tuple[int, ...]) -> int | None:
     return builtins.max(axes, key=lambda a: x.shape[a])
 
 
-@primitive(traceable=True, bound=bounds.total, numpy_time=1.0)
+@primitive(traceable=True, removable=True, bound=bounds.total, numpy_time=1.0)
 def sum(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return the sum over ``axis``, or over all axes; bools are counted in int64."""
     if x.dtype == dtypes.bool_:
@@ -102,7 +102,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
 sum.declare_reads()
 
 
-@primitive(traceable=True, bound=bounds.of_first, numpy_time=5.0)
+@primitive(traceable=True, removable=True, bound=bounds.of_first, numpy_time=5.0)
 def mean(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return the mean over ``axis``, or over all axes, in the dtype of ``x``."""
     axes = axes_of(axis, x.ndim)
@@ -132,7 +132,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
 mean.declare_reads()
 
 
-@primitive(traceable=True, bound=bounds.of_first)
+@primitive(traceable=True, removable=True, bound=bounds.of_first)
 def max(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return the maximum over ``axis``; the lowest value of the dtype if empty."""
     return _extreme(np.max, x, axis, keepdims, lowest(x.dtype))
@@ -143,7 +143,7 @@ def _(grad: Any, out: Any, x: Any, axis: Axes = None, *, keepdims: bool = False)
     return lambda: _to_extremes(grad, out, x, axis, keepdims)
 
 
-@primitive(traceable=True, bound=bounds.of_first)
+@primitive(traceable=True, removable=True, bound=bounds.of_first)
 def min(x: Array, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Return the minimum over ``axis``; the highest value of the dtype if empty."""
     return _extreme(np.min, x, axis, keepdims, highest(x.dtype))

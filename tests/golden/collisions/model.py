@@ -1,7 +1,7 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 adaa701d962dd934df2ce2adc464dc8fd6b7e1e3aaca2362a8ba24d0bdb77b31
-# record sha256 aad15c54704e8f4f76cef7d80979e3c7d5013dfc3f8a7a47a1976975e59a3520
-# body   sha256 4a2541432f40d37301f09312cd90c499e4fc5c7cfa98b8dc6dd38d6bbab6d523
+# record sha256 1d28c24afa76b53eb8b6de4931b199362f322e1ac36ff5cde25138c46708136f
+# body   sha256 af17c122d9e8d268bf190ba03c134b5237c6069c9e35a01976d7aa202f3093d0
 """Net: self_x -> return_.
 
 Outputs:
@@ -28,11 +28,10 @@ class Net(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.a = PartA()
-        self.b = nn.parameter(3)
 
     @nn.check_inputs(self_x="float32[def_, 3]")
     def __call__(self, self_x: Tensor) -> Tensor:
-        return self.a(self_x * self.b)
+        return self.a(self_x)
 
 
 class PartA(nn.Module):
@@ -41,8 +40,9 @@ class PartA(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.b = nn.parameter(3)
-        self.a_b = nn.parameter(3)
         self.b2 = nn.parameter(3)
+        self.a_b = nn.parameter(3)
+        self.b3 = nn.parameter(3)
         self.class_ = nn.parameter(3)
         self.bias = nn.parameter(3)
         self.burn = nn.parameter(3)
@@ -55,7 +55,7 @@ class PartA(nn.Module):
         self.WEIGHTS_ = nn.parameter(3)
         self.scale = nn.parameter(3)
 
-    def __call__(self, x: Tensor) -> Tensor:
-        x = (((x + self.b) * self.a_b + self.b2) * self.class_ + self.bias) * self.burn
-        x = ((x + self.print) * self.weight + self.load_) * self.state_dict_ + self.x
-        return (x * self.ops + self.WEIGHTS_) * self.scale
+    def __call__(self, self_x: Tensor) -> Tensor:
+        x = ((self_x * self.b + self.b2) * self.a_b + self.b3) * self.class_ + self.bias
+        x = ((x * self.burn + self.print) * self.weight + self.load_) * self.state_dict_
+        return ((x + self.x) * self.ops + self.WEIGHTS_) * self.scale

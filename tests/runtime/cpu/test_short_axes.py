@@ -86,3 +86,14 @@ def test_copies_of_other_dtypes(dtype: Any, extent: int) -> None:
         x = (np.arange(prod(shape)) * (turn + 3) % 251).reshape(shape).astype(dtype)
         expected = x.transpose(1, 2, 0).reshape(30, -1)
         np.testing.assert_array_equal(plan(burn.from_numpy(x)).numpy(), expected)
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 40, 40), (2, 4, 20, 20), (3, 5)])
+def test_reductions_that_nobody_reads(shape: tuple[int, ...]) -> None:
+    """A comparison stays in the plan, but no loop is generated that stores nothing."""
+
+    def function(x: Any) -> Any:
+        ops.greater(ops.sum(x * 2.0, 1), 0.0)
+        return x + 1.0
+
+    follow(function, shape)

@@ -130,3 +130,15 @@ def test_shapes_that_tensors_tell_are_read_in_every_call(name: str, depth: int) 
         given = burn.from_numpy(np.array(shape))
         expected = function(x, given).numpy()
         np.testing.assert_array_equal(plan(x, given).numpy(), expected)
+
+
+@pytest.mark.parametrize("reduce", [ops.sum, ops.mean, ops.max, ops.min])
+def test_a_reduction_that_nobody_reads_is_removed(reduce: Any) -> None:
+    def function(x: Any) -> Any:
+        reduce(x * x, 1)
+        return x + 1.0
+
+    plan = burn.compile(function)
+    plan(burn.from_numpy(normal(3, 4)))
+    names = [s.primitive.name for s in optimized(plan).steps if isinstance(s, Step)]
+    assert names == ["add"]

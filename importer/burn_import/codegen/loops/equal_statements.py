@@ -9,6 +9,8 @@ import numpy as np
 from burn import Tensor, ops
 from burn.dtypes import is_float
 from burn_import.provenance.path_segments import Path
+from burn_import.tracing.constructor_numbers import ParameterNumber
+from burn_import.tracing.identifiers import literal
 from burn_import.tracing.scalar_operands import number_in
 from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
 from burn_ir.dim import Dim, Poly
@@ -103,6 +105,8 @@ def _frozen(
         return kind, tuple(_frozen(item, operands, indexed, argument) for item in value)
     if isinstance(value, slice):
         return "slice", _frozen_slice(value, operands, indexed)
+    if isinstance(value, ParameterNumber):
+        return value.text
     if indexed and type(value) is int:
         operands.add(value, argument)
         return _NUMBER
@@ -130,7 +134,7 @@ def integer_in(symbol: Symbol) -> int | None:
     A small one may be the value of a float, which represents it exactly.
     """
     number = number_in(symbol)
-    if number is None or isinstance(number, Poly | np.bool_):
+    if number is None or isinstance(number, Poly | ParameterNumber | np.bool_):
         return None
     if is_float(number.dtype):
         is_exact = abs(number) <= LARGEST_FLOAT and number == int(number)
@@ -149,10 +153,9 @@ def _literal_contents(symbol: Symbol) -> Hashable:
     contents = symbol.known
     if contents is None or (symbol.constant and number_in(symbol) is None):
         return None
-    items = (
-        contents.ravel().tolist() if contents.dtype == object else contents.tobytes()
-    )
-    return str(contents.dtype), contents.shape, repr(items)
+    if contents.dtype != object:
+        return str(contents.dtype), contents.shape, repr(contents.tobytes())
+    return "object", contents.shape, literal(contents.ravel().tolist())
 
 
 def rebuilt(

@@ -137,9 +137,13 @@ class Numerals:
         """Return a label for a number, from one operand."""
         if isinstance(operand_path[1], str):
             return operand_path[1]
+        if not isinstance(self.union.numbers.get(operand_path, (0,))[0], int):
+            return "scale"
         statement = self.trace.body.statements[int(operand_path[0])]
         if must_follow(self.trace, operand_path):
             return "width"
+        if self.primitive(operand_path) == "pad":
+            return "padding"
         if self.primitive(operand_path) != "reshape" or len(operand_path) != 3:
             return "size"
         assert isinstance(statement, Apply)

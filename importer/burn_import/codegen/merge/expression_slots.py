@@ -15,9 +15,13 @@ from burn_ir.dim import Dim
 
 #: The path of an operand in the first body: a statement, then indices or names.
 Place = tuple[int | str, ...]
-#: Operands that are dimensions and may differ, by primitive and position.
+#: Operands that are dimensions, or widths of paddings, and may differ, by primitive and
+#: position.
 EXTENTS = frozenset(
-    {("reshape", 1), ("expand", 1), ("tile", 1), ("split", 1), ("resize", "sizes")}
+    {
+        *(("reshape", 1), ("expand", 1), ("tile", 1), ("split", 1), ("pad", 1)),
+        ("resize", "sizes"),
+    }
 )
 #: Operands that may differ if they follow from other numbers of the classes.
 FOLLOWING = frozenset({("arange", 0), ("arange", 1), ("full", 0), ("getitem", 1)})

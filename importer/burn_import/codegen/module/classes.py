@@ -121,7 +121,7 @@ class ClassWriter:
             call.path: arrangements[call.part.class_name]
             for item in self.part.items
             for call in calls_of(item)
-            if call.part.class_name in arrangements
+            if not call.part.sequence and call.part.class_name in arrangements
         }
 
     def body(self, trace: FunctionTrace) -> Body:

@@ -27,7 +27,8 @@ def plain_norms(graph: Graph) -> Graph:
 
     Ones and zeros that are not the model's parameters become ``affine=False``;
     untrained parameters may have the same values. Layer, RMS and group norms are
-    changed only if the file lists the model's parameters.
+    changed only if the file lists the model's parameters, or is PyTorch's and has these
+    numbers in nodes, where it has no parameters.
     """
     if graph.operators.isdisjoint(_NORMS):
         return graph
@@ -37,7 +38,8 @@ def plain_norms(graph: Graph) -> Graph:
 
 
 def _without_neutral_weights(node: Node, graph: Graph) -> Node:
-    if graph.constants.trained and not any(node.outputs[1:]):
+    is_recorded = bool(graph.constants.trained) or _are_in_nodes(node, graph)
+    if is_recorded and not any(node.outputs[1:]):
         op = _without_weights(node.op)
         if op is not None:
             neutral = is_neutral(node.inputs[1], 1, graph) and _is_narrow(node, graph)
@@ -67,6 +69,12 @@ def _without_weights(op: Op) -> Op | None:
     if isinstance(op, GroupNormalization):
         return GroupNorm(op.num_groups, epsilon=op.epsilon)
     return None
+
+
+def _are_in_nodes(node: Node, graph: Graph) -> bool:
+    """Return whether PyTorch's exporter wrote all weights of a norm as nodes."""
+    is_literal = graph.constants.literals.issuperset(filter(None, node.inputs[1:]))
+    return is_literal and graph.producer.startswith("pytorch")
 
 
 def _is_narrow(node: Node, graph: Graph) -> bool:

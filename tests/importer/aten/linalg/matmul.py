@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from burn_ir.types import Array
-from tests.importer.aten.case import Case, case, f32
+from tests.importer.aten.case import Case, case, f32, i64
 from tests.importer.aten.inputs import F32, X
 from tests.importer.aten.nn.activation import sigmoid
 
@@ -124,6 +124,12 @@ CASES: tuple[Case, ...] = (
         lambda x, y: np.einsum("bij,bkj->bik", x, y),
         equation="bij, bkj -> bik",
         tensors=[X, f32("n", 2, 4)],
+    ),
+    case(
+        "einsum.default",
+        lambda x, y: np.einsum("i,j->ij", x, y),
+        equation="i,j->ij",
+        tensors=[i64("n"), VECTOR],
     ),
     case(
         "linalg_multi_dot.default",

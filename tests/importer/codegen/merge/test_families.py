@@ -293,3 +293,37 @@ v1 = Concat <axis = -1> (u, u)
     assert source.count("(nn.Module)") == 2
     for word in ("self.heads = heads", "self.windows = windows"):
         assert word in source
+
+
+def test_widths_of_paddings(tmp_path: Path) -> None:
+    layers: Layers = {}
+    lines = "v0 = Identity (x)\n"
+    for i in range(2):
+        layers |= {f"blocks.{i}.fc1": (8 + i, 4), f"blocks.{i}.fc2": (4, 4)}
+        lines += f"p{i} = Constant <value_ints = [0, {i + 1}, 0, 3]> ()\n"
+        lines += f'["/blocks.{i}/Pad"] w{i} = Pad <mode = "edge"> (v{i}, p{i})\n'
+        lines += body(i).replace(f"(v{i},", f"(w{i},")
+        lines += f"v{i + 1} = Identity (g{i})\n"
+    source = imported(tmp_path, lines + "y = Identity (v2)\n", layers)
+    assert source.count("(nn.Module)") == 2
+    assert 'ops.pad(x, (0, self.padding, 0, 3), mode="edge")' in source
+
+
+def test_a_sequence_with_the_name_of_a_class(tmp_path: Path) -> None:
+    """It is written out in the module around it, and takes one operand."""
+    layers: Layers = {}
+    lines = "v0 = Identity (x)\n"
+    for i in range(2):
+        path, size = f"downs.{i}.0", 5 + i
+        layers |= {f"{path}.fc1": (4, size), f"{path}.fc2": (size, 4)}
+        lines += gemm(f"h{i}", f"{path}.fc1", f"v{i}")
+        lines += f'["/{path}/Relu"] r{i} = Relu (h{i})\n'
+        lines += gemm(f"g{i}", f"{path}.fc2", f"r{i}")
+        lines += f'["/{path}/Mul"] m{i} = Mul (g{i}, t)\n'
+        layers |= {f"downs.{i}.1.{n}": (4, 4) for n in (0, 2)}
+        lines += gemm(f"a{i}", f"downs.{i}.1.0", f"m{i}")
+        lines += f'["/downs.{i}/downs.{i}.1/downs.{i}.1.1/Relu"] b{i} = Relu (a{i})\n'
+        lines += gemm(f"v{i + 1}", f"downs.{i}.1.2", f"b{i}")
+    source = imported(tmp_path, lines + "y = Identity (v2)\n", layers, "x t")
+    assert source.count("(nn.Module)") == 2
+    assert "def __call__(self, x: Tensor, t: Tensor)" in source

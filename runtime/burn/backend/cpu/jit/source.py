@@ -62,8 +62,11 @@ def group_kernel(group: Group, stores: list[Store]) -> Kernel:
     """Return the function that computes a group.
 
     Raises:
-        UnwritableError: an element would be read after it was overwritten.
+        UnwritableError: an element would be read after it was overwritten, or all
+            results are dead.
     """
+    if not stores:
+        raise UnwritableError("no result is read")
     return _Source(group, stores).kernel()
 
 

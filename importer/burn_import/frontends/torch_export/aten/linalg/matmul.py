@@ -138,7 +138,9 @@ def einsum(
     tensors: Sequence[Value],
     path: Sequence[int] | None = None,
 ) -> Value:
-    return g.op("Einsum", *tensors, equation=equation.replace(" ", ""))
+    """Sum products; operands of an outer product may have several dtypes."""
+    operands = [g.cast(tensor) for tensor in tensors]
+    return g.op("Einsum", *operands, equation=equation.replace(" ", ""))
 
 
 @rule("aten.linalg_multi_dot.default", "aten.chain_matmul.default")
