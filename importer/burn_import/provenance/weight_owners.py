@@ -297,6 +297,7 @@ def called_again(graph: Graph) -> dict[Path, Path]:
                 if not _is_matrix(graph.constants[name]):
                     continue
                 path = first.setdefault(origin, node.scope)
+            path = _without_uncalled(node.scope, path)
             if path != node.scope and is_again(node.scope, path):
                 owners[node.scope] = path
             modules.update(path[:length] for length in range(1, len(path) + 1))
@@ -305,9 +306,19 @@ def called_again(graph: Graph) -> dict[Path, Path]:
     return owners | {scope: path for scope, path in paths if path != scope}
 
 
+def _without_uncalled(scope: Path, path: Path) -> Path:
+    """Return ``path`` without segments that ``scope``, a repeated call of it, lacks.
+
+    A module of which only submodules are called is not in scopes.
+    """
+    more = len(path) - len(scope)
+    shorter = (path[:at] + path[at + more :] for at in range(len(scope) * (more > 0)))
+    return next((one for one in shorter if is_again(scope, one)), path)
+
+
 def _is_matrix(array: Array) -> bool:
     """Return whether an array is a weight of several numbers, not a filled one."""
-    is_weight = array.ndim > 1 and is_float(array.dtype)
+    is_weight = array.ndim > 1 and array.size > 1 and is_float(array.dtype)
     return is_weight and bool((array != array.reshape(-1)[:1]).any())
 
 

@@ -10,7 +10,7 @@ from itertools import chain
 
 from burn_import.provenance.layer_stems import common_stem
 from burn_import.provenance.paired_weights import weights_of_biases
-from burn_import.provenance.path_segments import Path, clean, common, insertions
+from burn_import.provenance.path_segments import Path, clean, common
 from burn_import.provenance.stored_layers import StoredLayers, first_dropouts
 from burn_import.provenance.weight_owners import (
     Homes,
@@ -26,6 +26,11 @@ from burn_import.structure.layer_nouns import LayerNouns, operator_word
 from burn_import.structure.listed_tensors import reader_of
 from burn_import.structure.numeric_segments import join_segments
 from burn_import.structure.places import Places, with_names
+from burn_import.structure.scope_insertions import (
+    complete_scopes,
+    completed,
+    uncalled_path,
+)
 from burn_import.structure.stem_paths import stem_paths
 from burn_import.structure.unscoped_nodes import UnscopedNodes
 from burn_import.tracing.identifiers import identifier
@@ -74,14 +79,17 @@ class _Placing:
         self.prefix = self._inlined_prefix() if is_body else ""
         self.around: Path = ()
         self.above: Path = ()
-        self.around, self.above = self._uncalled_path()
+        self.complete: dict[Path, Path] = {}
+        self.around, self.above = uncalled_path(self._scoped_paths())
+        self.complete = complete_scopes(self._scoped_paths())
         self.listed = self._listed_paths()
         self.homes = Homes(graph, self._layers(), self._exporter_scope)
         self.nouns = LayerNouns(graph)
         self._drop_functions()
         self.stem_paths = self._paths_of_stems()
         self._assign_known_paths()
-        self.dataflow = UnscopedNodes(graph, self.node_paths.layers)
+        layers, scope_of = self.node_paths.layers, self._exporter_scope
+        self.dataflow = UnscopedNodes(graph, layers, scope_of)
         # Without scopes, dots in keys are paths of all modules.
         self.unscoped = self.dataflow if self.has_scopes or not self.dotted else None
 
@@ -127,22 +135,15 @@ class _Placing:
         if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
             scope = scope[1:]
         path, depth = clean(scope), len(self.around)
-        is_outside = not path or path[:depth] != self.around
-        return path if is_outside else (*self.around, *self.above, *path[depth:])
+        if path and path[:depth] == self.around:
+            path = (*self.around, *self.above, *path[depth:])
+        return completed(path, self.complete)
 
-    def _uncalled_path(self) -> tuple[Path, Path]:
-        """Return the path that all scopes lack, and the scope in front of it.
-
-        Scopes lack a module of which only submodules or methods are called:
-        ``model.v.decoder(x)`` runs in the scope ``decoder``. Weight names have it.
-        """
-        options: set[tuple[Path, Path]] | None = None
-        for node, _ in self._layers():
-            path, scope = self._dotted_path(node), self._exporter_scope(node)
-            if path is not None and scope:
-                own = insertions(scope, path)
-                options = own if options is None else options & own
-        return min(options or {((), ())}, key=lambda one: len(one[0]))
+    def _scoped_paths(self) -> list[tuple[Path, Path]]:
+        """Return scope and path of each layer that has a scope and a dotted name."""
+        nodes = [node for node, _ in self._layers()]
+        pairs = ((self._exporter_scope(n), self._dotted_path(n)) for n in nodes)
+        return [(scope, path) for scope, path in pairs if scope and path]
 
     def _assign_known_paths(self) -> None:
         """Assign paths to the layers that weight names or scopes locate.
