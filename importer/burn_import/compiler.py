@@ -21,6 +21,7 @@ from burn_import.structure.folded_expressions import with_derivations
 from burn_import.structure.foreign_tensors import pass_tensors_down
 from burn_import.structure.literals import with_literals
 from burn_import.structure.requirements import dropout_notes, extra_notes
+from burn_import.structure.scoped_keys import with_scoped_keys
 from burn_import.structure.unused_weights import unread, unread_notes
 from burn_ir.graph import Graph
 
@@ -68,7 +69,7 @@ def simplified(graph: Graph, options: Options) -> Graph:
     """
     # Dead code is removed even without passes: modules of dead nodes would return
     # nothing.
-    graph = apply_with_bodies(dead_code, graph)
+    graph = with_scoped_keys(apply_with_bodies(dead_code, graph))
     graph.constants.unread = unread(graph)
     graph = apply_with_bodies(dead_code, simplify(graph, options.passes))
     graph = with_embeddings(with_own_parameters(graph))

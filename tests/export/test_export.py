@@ -293,3 +293,15 @@ def test_angles_are_composed(tmp_path: Path) -> None:
     written = export_onnx(Angle(), example, tmp_path / "angle.onnx")
     (actual,) = call(load(written.path), [y, x])
     np.testing.assert_allclose(actual, np.arctan2(y, x), rtol=1e-6)
+
+
+def test_numbers_that_are_nan_do_not_vary(tmp_path: Path) -> None:
+    def model(x: Tensor) -> Tensor:
+        return ops.where(x > 0.5, float("nan"), x)
+
+    example = np.array([[0.2, 0.8]], np.float32)
+    path = export_onnx(
+        model, (example,), tmp_path / "nan.onnx", dynamic={"x": {0: "batch"}}
+    ).path
+    results, _ = run_model(str(path), {"x": np.repeat(example, 3, 0)})
+    np.testing.assert_array_equal(results[0], [[np.float32(0.2), np.nan]] * 3)

@@ -243,3 +243,25 @@ def test_every_name_of_a_tensor_in_torchscript_is_a_key(tmp_path: Path) -> None:
     np.testing.assert_allclose(result(model), X * drawn(3), rtol=1e-6)
     parameters = [key for key, _ in model.parameters()]
     assert parameters and set(parameters) <= {"first", "second"}
+
+
+def test_a_layer_under_two_keys_has_the_one_of_its_scope(tmp_path: Path) -> None:
+    """The decoder holds the encoder, too, and the program names its weights there."""
+    inner, last = drawn(3, 3), drawn(3, 3, seed=1)
+    weights = {"decoder.encoder.weight": inner, "encoder.weight": inner}
+    weights["decoder.last.weight"] = last
+    root = "L__self__,,Net"
+    encoder = f"{root};L__encoder,encoder,Linear"
+    decoder = f"{root};L__decoder,decoder,Decoder;L__last,decoder.last,Linear"
+    linear = "aten.linear.default"
+    first, second = ref("p_decoder_encoder_weight"), ref("p_decoder_last_weight")
+    nodes = [
+        call(linear, "a", encoder, input=ref("x"), weight=first),
+        call(linear, "y", decoder, input=ref("a"), weight=second),
+    ]
+    values = {"a": meta("float32", [2, 3]), "y": meta("float32", [2, 3])}
+    content = program(X_TYPE, weights, nodes, values, ["y"])
+    model: Any = load(saved(tmp_path, content, weights))
+    assert isinstance(model.encoder, nn.Linear)
+    assert sorted(model.state_dict()) == sorted(weights)
+    np.testing.assert_allclose(result(model), X @ inner.T @ last.T, rtol=1e-5)

@@ -1,5 +1,6 @@
 """Alignment of recorded runs to a program with symbolic dimensions."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -326,7 +327,7 @@ class _Merge:
             if dim is None:
                 raise self._differ(values, source)
             return dim
-        if any(value is not first and value != first for value in values):
+        if not all(_is_equal(value, first) for value in values):
             raise self._differ(values, source)
         return first
 
@@ -347,6 +348,13 @@ class _Merge:
             f"formula ({shown} for {sizes}); leave a dimension fixed, or pass "
             "specialize=True (--specialize) for that of the example"
         )
+
+
+def _is_equal(value: Any, other: Any) -> bool:
+    """Return whether two values of Python are one, or equal; NaN equals NaN."""
+    are_numbers = isinstance(value, float) and isinstance(other, float)
+    is_nan = are_numbers and math.isnan(value) and math.isnan(other)
+    return bool(is_nan or value is other or value == other)
 
 
 def _same_array(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:

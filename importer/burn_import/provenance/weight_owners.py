@@ -302,12 +302,23 @@ def called_again(graph: Graph) -> dict[Path, Path]:
                 if not _is_matrix(graph.constants[name]):
                     continue
                 path = first.setdefault(origin, node.scope)
+            path = _without_uncalled(node.scope, path)
             if path != node.scope and is_again(node.scope, path):
                 owners[node.scope] = path
             modules.update(path[:length] for length in range(1, len(path) + 1))
     others = {node.scope for node in graph.nodes} - owners.keys()
     paths = ((scope, _first_call(scope, modules)) for scope in others)
     return owners | {scope: path for scope, path in paths if path != scope}
+
+
+def _without_uncalled(scope: Path, path: Path) -> Path:
+    """Return ``path`` without segments that ``scope``, a repeated call of it, lacks.
+
+    A module of which only submodules are called is not in scopes.
+    """
+    more = len(path) - len(scope)
+    shorter = (path[:at] + path[at + more :] for at in range(len(scope) * (more > 0)))
+    return next((one for one in shorter if is_again(scope, one)), path)
 
 
 def _is_matrix(array: Array) -> bool:

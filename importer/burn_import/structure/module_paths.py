@@ -89,7 +89,8 @@ class _Placing:
         self._drop_functions()
         self.stem_paths = self._paths_of_stems()
         self._assign_known_paths()
-        self.dataflow = UnscopedNodes(graph, self.node_paths.layers)
+        layers, scope_of = self.node_paths.layers, self._exporter_scope
+        self.dataflow = UnscopedNodes(graph, layers, scope_of)
         # Without scopes, dots in keys are paths of all modules.
         self.unscoped = self.dataflow if self.has_scopes or not self.dotted else None
 

@@ -132,6 +132,8 @@ class _Recovery:
         self.member: dict[int, Path] = {}
         self.modules = self._settle_sequences()
         self.invocations = Invocations(graph, self.layers, self.users)
+        #: The inputs of the modules that are being recovered, the innermost last.
+        self.inputs_around = [list(graph.arguments)]
         #: Targets of reshapes with which calls of a module have the same code.
         self.open_targets: dict[int, list[int]] = {}
         #: Whether calls have the same code, by the identity of their first nodes.
@@ -259,19 +261,23 @@ class _Recovery:
 
     def _call(self, scope: Path, group: Group, modules: set[Path]) -> SubmoduleCall:
         assert group.key is not None
-        inputs, outputs = boundary(self.graph, group.nodes, self.users)
         sequence = group.key in self.sequences
+        around = () if sequence else self.inputs_around[-1]
+        inputs, outputs = boundary(self.graph, group.nodes, self.users, around)
         exporter_name = self.exporter_class(group)
         function = exporter_name.startswith(FUNCTION)
         exporter_name = exporter_name.removeprefix(FUNCTION)
+        self.inputs_around.append(inputs)
+        items: list[Instruction] = (
+            list(group.nodes)
+            if sequence
+            else self.items(group.key, group.nodes, modules)
+        )
+        self.inputs_around.pop()
         part = ModuleNode(
             (*self.around, *group.key),
             self.class_name(group.key, exporter_name),
-            (
-                list(group.nodes)
-                if sequence
-                else self.items(group.key, group.nodes, modules)
-            ),
+            items,
             inputs,
             outputs,
             self.graph,

@@ -130,7 +130,11 @@ class _Signature:
                     self.extents.locals[dim] = f"d{len(self.extents.locals)}"
 
     def key(self) -> Hashable:
-        inputs = tuple((self.number(n), self.shape(n)) for n in self.part.inputs)
+        read = {name for node in self.part.nodes() for name in node.inputs}
+        inputs = tuple(
+            (self.number(n), self.shape(n) if n in read else self.symbols(n))
+            for n in self.part.inputs
+        )
         items = tuple(self.item(item) for item in self.part.items)
         outputs = tuple(self.number(name) for name in self.part.outputs)
         states = tuple(map(self.state, self.part.states))
@@ -168,6 +172,13 @@ class _Signature:
             None if value_type.shape is None else tuple(map(self.dim, value_type.shape))
         )
         return value_type.dtype.name, dims
+
+    def symbols(self, name: str) -> Hashable:
+        """Return the symbolic dimensions of a value that is read for these alone."""
+        shape = self.graph.types[name].shape or ()
+        return tuple(
+            (axis, self.dim(d)) for axis, d in enumerate(shape) if isinstance(d, Poly)
+        )
 
     def dim(self, dim: Any) -> Hashable:
         """Return a dimension in terms of those of the inputs, else as it is."""

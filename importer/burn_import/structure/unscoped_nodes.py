@@ -5,7 +5,7 @@ concatenation and a pooling belong where the fewest values cross the border of a
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 
 from burn_import.provenance.path_segments import Path, common
@@ -26,9 +26,15 @@ _POOLINGS = (AveragePool, GlobalAveragePool, MaxPool)
 class UnscopedNodes:
     """Scopes of nodes without weights, from the layers before and after them."""
 
-    def __init__(self, graph: Graph, layers: Mapping[int, Path]) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        layers: Mapping[int, Path],
+        recorded_scope: Callable[[Node], Path],
+    ) -> None:
         self.graph = graph
         self.layers = layers
+        self.recorded_scope = recorded_scope
         #: Whether other nodes have scopes, so that modules inside of modules are known.
         self.has_scopes = any(node.scope for node in graph.nodes)
         self.users = graph.users
@@ -59,7 +65,8 @@ class UnscopedNodes:
 
         An operand that a module reads anyway may be read there once more: the sum of
         a residual block is in the block. A pooling whose result leaves its module is
-        outside, as is a fused attention with the weights of another module.
+        outside, as is a fused attention with the weights of another module, and a
+        split whose results are all read elsewhere: one value leaves the module then.
         """
         if not sources:
             return ()
@@ -69,7 +76,23 @@ class UnscopedNodes:
             return whole
         if self._is_pooling(node):
             return whole[:-1]
+        if len([name for name in node.outputs if name in self.users]) > 1:
+            readers = self._reader_scopes(node)
+            if not any(scope[: len(whole)] == whole for scope in readers):
+                return common([whole, *readers])
         return common([whole, *after]) if isinstance(node.op, _FUSED) else whole
+
+    def _reader_scopes(self, node: Node) -> set[Path]:
+        """Return the scopes of the nodes that read the results of ``node``."""
+        scopes: set[Path] = set()
+        for user in (
+            u for name in node.outputs for u in self.users.get(name or "", ())
+        ):
+            if id(user) in self.layers or not user.scope:
+                scopes |= self._scopes_after(user)
+            else:
+                scopes.add(self.recorded_scope(user))
+        return scopes
 
     def between(self, node: Node, sources: Mapping[str, Path], whole: Path) -> Path:
         """Return the module that computes an operand and reads the result.

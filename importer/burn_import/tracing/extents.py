@@ -41,6 +41,10 @@ def _pieces(dim: Dim, extents: Collection[Dim]) -> Iterator[Dim]:
 
 
 def _atom_pieces(factor: Atom, extents: Collection[Dim]) -> Iterator[Dim]:
+    shifted = _shifted(factor, extents)
+    if shifted is not None:
+        yield shifted
+        return
     if isinstance(factor, FloorDiv | Extremum):
         for operand in factor.operands:
             yield from _pieces(operand, extents)
@@ -58,6 +62,55 @@ def _multiple(plain: Poly, extents: Collection[Dim]) -> Poly | None:
         if len(extent.terms) == 1 and extent.terms[0][0] == plain.terms[0][0]:
             return extent
     return None
+
+
+def _shifted(factor: Atom, extents: Collection[Dim]) -> Poly | None:
+    """Return an extent that is the sum of ``factor`` and a number, or None.
+
+    None also if ``factor`` can be computed from other extents.
+    """
+    if isinstance(factor, ParameterExtent):
+        return None
+    if isinstance(factor, FloorDiv | Extremum):
+        is_computable = all(bindable(one, extents) for one in factor.operands)
+    else:
+        plain = symbol(factor)
+        is_computable = plain in extents or _multiple(plain, extents) is not None
+    if is_computable:
+        return None
+    sums = (e for e in extents if isinstance(e, Poly) and len(e.terms) == 2)
+    return next((e for e in sums if isinstance(e - _value(factor), int)), None)
+
+
+def _shifts(
+    dim: Dim, extents: Collection[Dim], settled: Collection[Atom]
+) -> dict[Atom, Poly]:
+    """Return the extents by the factors of ``dim`` that they are a number more than.
+
+    The factors in ``settled`` are left out, as are those inside of ``extents``.
+    """
+    shifts: dict[Atom, Poly] = {}
+    for inner in _nested(dim) if dim not in extents else ():
+        for factor in (f for product, _ in inner.terms for f in product):
+            if factor not in settled and _value(factor) not in extents:
+                extent = _shifted(factor, extents)
+                if extent is not None:
+                    shifts[factor] = extent
+    return shifts
+
+
+def _nested(dim: Dim) -> Iterator[Poly]:
+    """Yield a dimension and the operands of the quotients and maxima in it."""
+    if isinstance(dim, Poly):
+        yield dim
+        for factor in (f for product, _ in dim.terms for f in product):
+            if isinstance(factor, FloorDiv | Extremum):
+                for operand in factor.operands:
+                    yield from _nested(operand)
+
+
+def _value(factor: Atom) -> Poly:
+    return Poly((((factor,), 1),))
 
 
 class MissingExtent(LookupError):  # noqa: N818  a request for another parameter
@@ -80,6 +133,11 @@ class Extents:
         self.locals: dict[Dim, str] = {}
         self.reads: dict[Symbol, list[tuple[int, str]]] = {}
         self.source: dict[Dim, Symbol] = {}
+        #: The extents less a number that factors are written as; a later read of what
+        #: the factor consists of must not change earlier statements.
+        self.shifts: dict[Atom, Poly] = {}
+        #: Dimensions that statements spell out, and the operands in them.
+        self.spelled: set[Dim] = set()
         #: Assignments of maxima and minima that are read several times.
         self.formulas: list[str] = []
         #: Loop counter names, by loop depth.
@@ -148,12 +206,20 @@ class Extents:
 
     def _bind_all(self, dims: Iterator[Poly], available: list[Symbol]) -> None:
         for dim in dims:
+            is_bound = bindable(dim, self.locals)
             # A new name would also apply to earlier statements that spell it out.
-            if bindable(dim, self.locals):
+            if dim in self.locals or (is_bound and dim in self.spelled):
                 continue
-            extents = {d: None for s in available for d in _extents(s)}
-            for piece in _pieces(dim, extents):
-                self._bind(piece, available)
+            if not is_bound or _shifts(dim, self.locals, ()):
+                extents = {d: None for s in available for d in _extents(s)}
+                if not is_bound:
+                    for piece in _pieces(dim, extents):
+                        self._bind(piece, available)
+                elif dim in extents:
+                    self._bind(dim, available)
+            if dim not in self.locals:
+                self.shifts.update(_shifts(dim, self.locals, self.shifts))
+                self.spelled.update(_nested(dim))
 
     def _bind(self, extent: Dim, available: list[Symbol]) -> None:
         if extent in self.locals:
@@ -182,6 +248,7 @@ class Extents:
             return atom(str(dim))
         if dim in self.locals:
             return atom(self.locals[dim])
+        dim = self._solved(dim)
         total: Expression | None = None
         terms = sorted(dim.terms, key=lambda term: not term[0])
         if terms[0][1] < 0:  # `256 - size` rather than `-size + 256`
@@ -193,6 +260,24 @@ class Extents:
             else:
                 total = total.infix("+" if coefficient > 0 else "-", term, 12)
         assert total is not None
+        return total
+
+    def _solved(self, dim: Poly) -> Poly:
+        """Return ``dim`` with extents less a number in place of some factors."""
+        total: Dim = 0
+        for product, coefficient in dim.terms:
+            term: Dim = coefficient
+            for factor in product:
+                value: Dim = _value(factor)
+                extent = self.shifts.get(factor)
+                if extent is None:
+                    extent = _shifted(factor, self.locals)
+                if extent is not None:
+                    local = _value(ParameterExtent(self.locals[extent]))
+                    value = local - (extent - value)
+                term = value * term
+            total = total + term
+        assert isinstance(total, Poly)
         return total
 
     def _product(self, product: tuple[Atom, ...], size: int) -> Expression:
@@ -208,7 +293,7 @@ class Extents:
             divisor = self.write(factor.divisor)
             return self.write(factor.numerator).infix("//", divisor, 13)
         if isinstance(factor, Extremum):
-            whole = Poly((((factor,), 1),))
+            whole = _value(factor)
             if whole in self.locals:
                 return atom(self.locals[whole])
             operands = ", ".join(self.write(one).text for one in factor.operands)
@@ -243,7 +328,7 @@ def _extrema(dim: Dim) -> Iterator[Poly]:
                 for operand in factor.operands:
                     yield from _extrema(operand)
             if isinstance(factor, Extremum):
-                yield Poly((((factor,), 1),))
+                yield _value(factor)
 
 
 def _extents(value: Symbol) -> dict[Dim, None]:

@@ -16,6 +16,7 @@ from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.support import dims_of, ints_of, known_dims, shape_of
 from burn_ir.static import static
+from burn_ir.types import is_unnamed
 from burn_ir.upgrade import Draft
 
 CHOICES = {
@@ -209,7 +210,7 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
 
     def _changed_sizes(
         self, x: Value, sizes: Value
-    ) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
+    ) -> tuple[tuple[int, ...], tuple[Dim, ...]] | None:
         """Return the axes with changed sizes and the new sizes, if known, or None.
 
         The other axes must be known to keep their size.
@@ -220,10 +221,9 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
             return None
         axes = [i for i, dim in enumerate(wanted) if dim != extents[i]]
         changed = [dim for i, dim in enumerate(wanted) if i in axes]
-        whole = [dim for dim in changed if isinstance(dim, int)]
-        if not axes or len(axes) == len(wanted) or len(whole) != len(changed):
+        if not axes or len(axes) == len(wanted) or any(map(is_unnamed, changed)):
             return None
-        return tuple(axes), tuple(whole)
+        return tuple(axes), tuple(changed)
 
     def _options(self) -> dict[str, Any]:
         """Return the effective attributes that differ from their defaults."""

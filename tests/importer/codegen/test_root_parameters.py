@@ -80,6 +80,7 @@ HEADS = {
     # Each of these depends on the number.
     "Add (scores, offsets)": "",
     "Gather <axis = -1> (scores, order)": "",
+    "BatchNormalization (scores, offsets, offsets, offsets, variance)": "",
     "Transpose <perm = [0, 1]> (scores)": "classes: int = 5",
 }
 
@@ -90,6 +91,7 @@ def test_what_is_done_with_scores(last: str, tmp_path: Path) -> None:
         "two": np.array(2, np.float32),
         "offsets": normal(5),
         "order": np.array([4, 3, 2, 1, 0], np.int64),
+        "variance": np.abs(normal(5)) + 1,
     }
     weights = {name: array for name, array in weights.items() if name in last}
     lines = f"scores = Gemm (x, {linear(weights, 'head', 4, 5)})\nlogits = {last}\n"

@@ -93,3 +93,36 @@ def test_modules_after_a_cycle_keep_their_class(tmp_path: Path) -> None:
     text = f"agraph (float[n, 4] x) => (float[n, 4] y) {{{lines}}}"
     source = check(tmp_path, text, {"x": normal(3, 4)}, weights=weights)
     assert "self.block = Block()" in source and "self.block(" in source
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3])
+def test_calls_of_a_module_inside_of_one_that_is_not_called(
+    calls: int, tmp_path: Path
+) -> None:
+    """The scopes lack ``matcher``, of which only the submodule is called."""
+    net = ScopedNet()
+    y = net.input("x", "batch", 3, 4)
+    for call in range(calls):
+        again = f"_{call}" if call else ""
+        for layer in range(2):
+            at = f"head.layers.{layer}"
+            matrix = net.weight(f"onnx::MatMul_{layer}", 4, 4)
+            y = net.run("MatMul", f"{at}.proj{again}", y, matrix)
+            keys = [f"matcher.{at}.norm.{name}" for name in ("weight", "bias")]
+            scales = [net.weight(key, 4) for key in keys]
+            normal = net.run("LayerNormalization", f"{at}.norm{again}", y, *scales)
+            y = net.run("Add", at, y, normal)
+    actual = check_import(tmp_path, net.model(y), net.feeds())
+    assert actual.keys == {
+        f"matcher.head.layers.{layer}.{leaf}"
+        for layer in range(2)
+        for leaf in ("norm.weight", "norm.bias", "proj.weight")
+    }
+
+
+def test_a_matrix_without_elements_is_no_weight(tmp_path: Path) -> None:
+    net = ScopedNet()
+    x = net.linear("head", net.input("x", 2, 4), 4, 4)
+    empty = net.stored("onnx::Concat_1", np.zeros((0, 4), np.float32))
+    y = net.run("Concat", "pool", x, empty, axis=0)
+    check_import(tmp_path, net.model(net.run("Tanh", "pool", y)), net.feeds())

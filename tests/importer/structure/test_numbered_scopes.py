@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
+from burn_import.provenance.path_segments import scope_paths
 from tests.importer.structure.scoped_net import ScopedNet, check_import
 from tests.modules import Array
 
@@ -123,5 +125,56 @@ def test_lists_with_few_modules_at_large_numbers(tmp_path: Path) -> None:
         x = net.run("Mul", "", x, net.weight(f"n.{9000 + number}.scale", 4))
     actual = check_import(tmp_path, net.model(x), net.feeds())
     assert "m.3.9003.fc.weight" in actual.keys
-    assert "self.part_9003 = " in actual.source
+    assert "part_9003 = nn.Linear(4, 4)" in actual.source
     assert len(list(actual.module.modules())) < 1000
+
+
+def test_a_list_in_the_first_module_of_a_list_of_the_same_name(tmp_path: Path) -> None:
+    """``layers.0.0`` in ``layers.0`` is ``layers.0`` of its own list, not one of it."""
+    net = ScopedNet()
+    x = net.input("x", "batch", 3, 4)
+    for stage in range(2):
+        for depth in range(2):
+            path, begin = f"layers.{stage}.layers.{depth}.0", len(net.nodes)
+            keys = [f"{path}.norm.{name}" for name in ("weight", "bias")]
+            scales = [net.weight(key, 4) for key in keys]
+            y = net.run("LayerNormalization", "norm", x, *scales)
+            matrix = net.weight(f"onnx::MatMul_{len(net.nodes)}", 4, 4)
+            y = net.run("Tanh", "", net.run("MatMul", "proj", y, matrix))
+            x = net.run("Add", "", x, y)
+            for node in net.nodes[begin:]:
+                node.name = f"/layers/layers.{stage}/layers.{depth}.0{node.name}"
+    imported = check_import(tmp_path, net.model(x), net.feeds())
+    assert imported.keys == {
+        f"layers.{stage}.layers.{depth}.0.{leaf}"
+        for stage in range(2)
+        for depth in range(2)
+        for leaf in ("norm.weight", "norm.bias", "proj.weight")
+    }
+
+
+PAIRS = [
+    (("stage", "0", "norm"), ("stage", "layers", "0", "norm")),
+    (("stage", "0", "out", "0"), ("stage", "layers", "0", "out", "0")),
+    (("head", "norm"), ("head", "norm")),
+]
+
+
+@pytest.mark.parametrize(
+    ("scope", "path"),
+    [
+        (("stage", "0", "proj"), ("stage", "layers", "0", "proj")),
+        (("stage", "proj"), ("stage", "proj")),
+        (("head", "proj"), ("head", "proj")),
+    ],
+)
+def test_other_nodes_of_a_scope_follow(
+    scope: tuple[str, ...], path: tuple[str, ...]
+) -> None:
+    assert scope_paths(PAIRS).path(scope) == path
+
+
+def test_scopes_of_several_modules_stay() -> None:
+    """A tied weight has the key of another module."""
+    pairs = [*PAIRS, (("stage", "0", "proj"), ("stage", "0", "proj"))]
+    assert scope_paths(pairs).path(("stage", "0")) == ("stage", "0")

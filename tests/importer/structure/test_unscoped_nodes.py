@@ -2,8 +2,10 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 from burn_import import load
@@ -148,3 +150,34 @@ def test_residual_sums_of_keys_without_scopes(tmp_path: Path) -> None:
     imported = check_import(tmp_path, net.model(x), net.feeds())
     assert "for layer in self.layers:" in imported.source
     assert "self.layers[" not in imported.source
+
+
+def split_in_block(is_gated: bool) -> ScopedNet:
+    """Return a block that splits the result of a module by a node without scope.
+
+    Dynamo writes such nodes. A gated module multiplies the halves, otherwise the block
+    reads them.
+    """
+    net = ScopedNet()
+    x = net.conv("block.cv1.conv", net.input("x", "batch", 3, 4, 4), 3, 4)
+    x, halves = net.run("Tanh", "block.cv1.act", x), ["left", "right"]
+    options: dict[str, Any] = {"name": "node_Split_1", "axis": 1, "num_outputs": 2}
+    net.nodes.append(onnx.helper.make_node("Split", [x], halves, **options))
+    if is_gated:
+        left = net.run("Mul", "block.cv1", *halves)
+        y = net.conv("block.m.conv", left, 2, 2)
+    else:
+        left, y = halves[0], net.conv("block.m.conv", halves[1], 2, 2)
+    y = net.run("Concat", "block", left, y, axis=1)
+    net.conv("block.cv2.conv", y, 4, 3)
+    return net
+
+
+@pytest.mark.parametrize("is_gated", [False, True])
+def test_a_split_is_outside_if_only_other_modules_read_it(
+    is_gated: bool, tmp_path: Path
+) -> None:
+    net = split_in_block(is_gated)
+    imported = check_import(tmp_path, net.model(net.nodes[-1].output[0]), net.feeds())
+    assert ("ops.chunk(self.cv1(x)," in imported.source) is not is_gated
+    assert "tuple[" not in imported.source

@@ -16,7 +16,7 @@ from burn_import.codegen.loops.listed_parts import is_read_of_list, list_parts
 from burn_import.codegen.loops.new_axes import join_new_axes
 from burn_import.codegen.loops.periods import find_rounds, first_round, schedules
 from burn_import.codegen.loops.rerolled_loop import Common, Rolled, rerolled_forms
-from burn_import.codegen.loops.sequential_calls import chain_calls
+from burn_import.codegen.loops.sequential_calls import chain_calls, find_chain
 from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.extents import Extents, MissingExtent
@@ -53,19 +53,44 @@ class _Rolls:
     def roll(self, block: Block) -> None:
         """Reroll ``block`` and the bodies of the new loops."""
         join_new_axes(block)
-        for path in _lists(block):
-            if path in self.containers.growing or not self.containers.is_list(path):
-                continue
-            own = block is self.trace.body and not self.containers.is_uniform(path)
-            if own and chain_calls(block, path, self.containers):
-                continue
-            while self.rolls(block, path):
-                pass
+        lists = [
+            path
+            for path in _lists(block)
+            if path not in self.containers.growing and self.containers.is_list(path)
+        ]
+        if block is self.trace.body:
+            for path in lists:
+                self.chain(block, path)
+        for path in lists:
+            if path not in self.containers.chains:
+                while self.rolls(block, path):
+                    pass
         for statement in block.statements:
             if isinstance(statement, Repetition) and statement.members:
                 self.roll(statement.body)
                 for members in statement.members:
                     self.clear_inner_counts(statement.body, members)
+
+    def chain(self, block: Block, path: Path) -> None:
+        """Call a list as a whole if its members are a chain.
+
+        Equal members are called in a loop. Lists in a list are chains together, so
+        that a loop over the outer list has equal steps.
+        """
+        containers, parent = self.containers, path[:-1]
+        if any(path[:length] in containers.chains for length in range(len(path) + 1)):
+            return
+        paths = [path]
+        if parent in containers.children and containers.is_list(parent):
+            members = [(*parent, name) for name in containers.children[parent]]
+            paths = [one for one in members if len(containers.names(one)) > 1]
+        if any(map(containers.is_uniform, paths)):
+            return
+        if all(find_chain(block, one, containers) for one in paths):
+            for one in paths:
+                chain = find_chain(block, one, containers)  # at its new position
+                assert chain is not None
+                chain_calls(block, chain, containers)
 
     def roll_rounds(self, block: Block) -> None:
         """Reroll the rounds of ``block`` and of the bodies of its loops over lists."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from burn import Tensor
@@ -17,13 +18,21 @@ from burn_ir.containers import python_type
 Gap = tuple[list[Path], list[tuple[int, Apply]]]
 
 
-def chain_calls(block: Block, path: Path, containers: Containers) -> bool:
-    """Merge the calls of all members of a list into one call; return if possible.
+@dataclass(frozen=True)
+class Chain:
+    """The calls of the members of a list, with their positions in a block.
 
-    Each member must take the result of the previous one, which nothing else reads.
-    Members that are lists must be chains, too. Where numbers are left out, functions
-    of one tensor are steps of the list.
+    Each takes the result of the previous one, which nothing else reads. ``lists`` are
+    the list and those in it; functions of one tensor between the calls are in ``gaps``.
     """
+
+    calls: list[tuple[int, ModuleCall]]
+    lists: list[Path]
+    gaps: list[Gap]
+
+
+def find_chain(block: Block, path: Path, containers: Containers) -> Chain | None:
+    """Return the calls of all members of the list at ``path`` if they are a chain."""
     calls = [
         (at, one)
         for at, one in enumerate(block.statements)
@@ -32,22 +41,24 @@ def chain_calls(block: Block, path: Path, containers: Containers) -> bool:
     lists = [path]
     expected = list(_members(path, containers, lists))
     if [one.path for _, one in calls] != expected or not all(map(_is_unary, calls)):
-        return False
+        return None
     gaps = _gaps(block, [call for _, call in calls])
-    if gaps is None:
-        return False
-    (_, first), (end, last) = calls[0], calls[-1]
-    block.statements[end] = ModuleCall(path, first.args, last.targets)
-    gone = {at for at, _ in calls[:-1]}
-    for slots, steps in gaps:
+    return None if gaps is None else Chain(calls, lists, gaps)
+
+
+def chain_calls(block: Block, chain: Chain, containers: Containers) -> None:
+    """Merge the calls of a chain into one call of its list."""
+    (_, first), (end, last) = chain.calls[0], chain.calls[-1]
+    block.statements[end] = ModuleCall(chain.lists[0], first.args, last.targets)
+    gone = {at for at, _ in chain.calls[:-1]}
+    for slots, steps in chain.gaps:
         gone.update(at for at, _ in steps)
         texts = fill_steps([step.forms for _, step in steps], len(slots))
         for slot, text in zip(slots, texts, strict=True):
             containers.add(slot, text)
     remaining = [one for at, one in enumerate(block.statements) if at not in gone]
     block.statements = remaining
-    containers.chains.update(lists)
-    return True
+    containers.chains.update(chain.lists)
 
 
 def _members(path: Path, containers: Containers, lists: list[Path]) -> Iterator[Path]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from burn.dtypes import is_float
 from burn_import.codegen.module.constructor_calls import ConstructorCalls, Slot
 from burn_import.provenance.path_segments import Path
 from burn_import.structure import ModuleNode, Tree
@@ -84,8 +85,8 @@ def _slot(calls: ConstructorCalls, path: Path, size: int) -> Slot | None:
 def free_values(graph: Graph, node: Node, axis: int, size: int) -> dict[str, Type]:
     """Return the types of the values that depend on a layer with any output size.
 
-    Empty if a dependent value changes in more than that dimension: then something
-    else depends on the size.
+    Empty if a dependent value changes in more than that dimension, or is computed with
+    weights of that size (a norm): then something else depends on the size.
     """
     before = graph.type(node.output)
     if before is None or before.shape is None or before.shape[axis] != size:
@@ -98,12 +99,21 @@ def free_values(graph: Graph, node: Node, axis: int, size: int) -> dict[str, Typ
         for reader in graph.users.get(pending.pop(), ()):
             if reader.output in types:
                 continue
+            if _has_weight_of(size, graph, reader):
+                return {}
             results = _results(graph, reader, types)
             if not results or len(types) > MOST_NODES:
                 return {}
             types.update(results)
             pending += results
     return types
+
+
+def _has_weight_of(size: int, graph: Graph, node: Node) -> bool:
+    """Return whether a stored array that a node reads has an axis of this size."""
+    names = (name for name in node.inputs if name is not None)
+    arrays = (graph.constants[name] for name in names if name in graph.constants)
+    return any(size in array.shape and is_float(array.dtype) for array in arrays)
 
 
 def _results(

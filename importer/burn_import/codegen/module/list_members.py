@@ -72,7 +72,7 @@ def without_list_member(
     ]
     new = replace(
         text,
-        fields=list(_with_list(text.fields, where, layer)) + fields,
+        fields=list(_with_list(text.fields, where, layer, fields)),
         record_names=_record_names(where, container, names, layer),
         modules=text.modules | container.text.modules,
     )
@@ -129,8 +129,13 @@ def _is(node: ast.AST, where: _List) -> bool:
     return is_attribute and ast.unparse(node) == f"self.{where.attribute}"
 
 
-def _with_list(fields: Sequence[str], where: _List, layer: int | None) -> Iterator[str]:
-    """Yield the fields with the list without the container, or its only layer."""
+def _with_list(
+    fields: Sequence[str], where: _List, layer: int | None, new: Sequence[str]
+) -> Iterator[str]:
+    """Yield the fields with the list without the container, or its only layer.
+
+    The ``new`` ones follow. A list without modules is left out.
+    """
     for line in fields:
         name, _ = syntax.assigned_field(syntax.statement_of(line))
         if name != where.attribute:
@@ -139,7 +144,9 @@ def _with_list(fields: Sequence[str], where: _List, layer: int | None) -> Iterat
         items = [unparse_expression(item) for item in where.items]
         items[where.index] = _PLACEHOLDER
         listed = f"nn.ModuleTuple({', '.join(items)})"
-        yield f"self.{name} = {listed if layer is None else items[layer]}"
+        if {*items} != {_PLACEHOLDER}:
+            yield f"self.{name} = {listed if layer is None else items[layer]}"
+        yield from new
 
 
 def _record_names(

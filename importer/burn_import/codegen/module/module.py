@@ -34,7 +34,10 @@ from burn_import.codegen.naming.record_names import (
     with_record_names,
 )
 from burn_import.codegen.printing.target import BURN, Target
-from burn_import.codegen.trace.unread_results import drop_unread_results
+from burn_import.codegen.trace.unread_results import (
+    drop_unread_inputs,
+    drop_unread_results,
+)
 from burn_import.structure import Tree
 from burn_import.structure.module_tree import Entry
 from burn_import.tracing.identifiers import comment, literal
@@ -107,6 +110,7 @@ def assemble(
 ) -> Assembly:
     """Return the classes of ``tree`` for ``target``; the fields are those of Burn."""
     drop_unread_results(tree)
+    drop_unread_inputs(tree)
     nouns = Nouns(tree)
     order_boundaries(tree, nouns)
     texts = class_texts(tree, nouns, target)

@@ -1,6 +1,8 @@
-"""Results of modules that no caller reads, which the modules need not return.
+"""Inputs that a module does not read, and results that no caller reads.
 
-An extent is one, as ``batch * 64``: callers write it with the shapes of their tensors.
+An extent is such a result, as ``batch * 64``: callers write it with the shapes of their
+tensors. A tensor that is passed for its extents is such an input, if the module reads
+these from another tensor.
 """
 
 from collections import defaultdict
@@ -32,6 +34,39 @@ def drop_unread_results(tree: Tree) -> None:
             if model in read and model not in chosen:
                 changed |= _keep(part, read[model])
         _share_outputs(tree)
+
+
+def drop_unread_inputs(tree: Tree) -> None:
+    """Remove the inputs of each class that its body does not read."""
+    chosen = {id(tree.model[id(part)]) for part in _branches(tree)}
+    classes = [c for c in tree.classes[1:] if id(c) not in chosen]
+    changed = True
+    while changed:
+        changed = False
+        for model in classes:
+            positions = _read_inputs(model)
+            if 0 < len(positions) < len(model.inputs):
+                _keep_inputs(tree, model, positions)
+                changed = True
+
+
+def _read_inputs(part: ModuleNode) -> list[int]:
+    """Return the positions of the inputs that a module reads."""
+    operands = {name for node in part.nodes() for name in node.inputs}
+    if operands.issuperset(part.inputs):
+        return list(range(len(part.inputs)))
+    names = _names_read(part)
+    return [at for at, name in enumerate(part.inputs) if name in names]
+
+
+def _keep_inputs(tree: Tree, model: ModuleNode, positions: list[int]) -> None:
+    """Keep these inputs of all modules of the class of ``model`` and of their calls."""
+    for part in tree.parts:
+        if tree.model[id(part)] is model:
+            part.inputs = [part.inputs[at] for at in positions]
+        for call in (c for item in part.items for c in calls_of(item)):
+            if tree.model[id(call.part)] is model:
+                call.inputs = [call.inputs[at] for at in positions]
 
 
 def _branches(tree: Tree) -> list[ModuleNode]:

@@ -16,4 +16,5 @@ from burn_import.export.forms import (  # noqa: F401
     quantized,
     reductions,
     shapes,
+    signal,
 )

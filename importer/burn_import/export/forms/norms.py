@@ -58,6 +58,23 @@ def group_norm(
     return out
 
 
+@form("instance_norm")
+def instance_norm(
+    w: GraphWriter,
+    x: Operand,
+    weight: Operand | None = None,
+    bias: Operand | None = None,
+    *,
+    epsilon: float = 1e-5,
+) -> Operand:
+    channels = x.shape[1]
+    if not isinstance(channels, int) and (weight is None or bias is None):
+        raise w.refuse("has no form for a varying number of channels without weights")
+    weight = weight or _filled(w, 1.0, (channels,), x)
+    bias = bias or _filled(w, 0.0, (channels,), x)
+    return w.node("InstanceNormalization", x, weight, bias, epsilon=epsilon)
+
+
 def _feature_axes(w: GraphWriter, axis: Any, rank: int) -> tuple[int, ...]:
     """Return the normalized axes: those in a tuple, or all from an integer on."""
     if isinstance(axis, int):

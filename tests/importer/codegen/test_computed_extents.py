@@ -1,0 +1,56 @@
+"""Extents that modules compute: behind strided convolutions, and of outer values."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.importer.structure.scoped_net import ScopedNet, check_import
+
+
+def image_net(width: int | str) -> tuple[ScopedNet, str]:
+    """Return a network of images behind a convolution of stride 2, and the result."""
+    net = ScopedNet()
+    x = net.input("image", "batch", 3, "height", width)
+    weight = net.weight("stem.weight", 4, 3, 3, 3)
+    window = {"kernel_shape": [3, 3], "pads": [1] * 4, "strides": [2, 2]}
+    return net, net.run("Conv", "stem", x, weight, **window)
+
+
+def extent(net: ScopedNet, scope: str, x: str, axis: int) -> str:
+    """Return the extent of ``axis`` as a vector of one element."""
+    at = net.stored(f"at{axis}", np.array([axis]))
+    return net.run("Gather", scope, net.run("Shape", scope, x), at)
+
+
+@pytest.mark.parametrize("width", [6, "width"])
+def test_products_of_strided_extents_are_numbers(
+    width: int | str, tmp_path: Path
+) -> None:
+    """The module has none of the extents of the image."""
+    net, x = image_net(width)
+    y = net.run("Tanh", "attn", net.conv("attn.proj", x, 4, 4))
+    sides = [extent(net, "attn", y, axis) for axis in (2, 3)]
+    count = net.run("Mul", "attn", *sides)
+    one = net.stored("one", np.float32(0.5))
+    spread = net.run("Expand", "attn", one, count)
+    rows = net.stored("rows", np.array([0, 4, -1]))
+    y = net.run("Reshape", "attn", y, rows)
+    imported = check_import(tmp_path, net.model(y, spread), net.feeds(5))
+    assert "ops.array(" not in imported.source and "ops.concat(" not in imported.source
+    expected = "size * 3" if width == 6 else "size2 * size"
+    assert f"self.one.expand({expected})" in imported.source
+
+
+def test_an_extent_of_another_value_is_read_from_it(tmp_path: Path) -> None:
+    """The height of the image is no argument; the image itself is."""
+    net, x = image_net("width")
+    height = extent(net, "", "image", 2)
+    y = net.conv("decoder.proj", x, 4, 4)
+    one = net.stored("one", np.float32(0.5))
+    spread = net.run("Expand", "decoder", one, height)
+    y = net.run("ReduceMean", "decoder", y, keepdims=0)
+    y = net.run("Add", "decoder", net.run("Tanh", "decoder", y), spread)
+    imported = check_import(tmp_path, net.model(y), net.feeds(5))
+    assert "self.decoder(self.stem(image), image)" in imported.source
+    assert "ops.array(" not in imported.source
