@@ -66,6 +66,11 @@ class Case:
     random: bool = False
     nodes: int = 0
 
+    @property
+    def architecture(self) -> str:
+        """The name without the exporter: ``arch/bert`` of ``arch/bert.ts-op14``."""
+        return self.name.partition(".")[0]
+
     def check(self, modules: Modules) -> None:
         """Return if the module that is written gives what is recorded."""
         model = modules.load(self.path)

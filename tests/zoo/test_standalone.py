@@ -1,8 +1,13 @@
 """Models of other people as standalone modules, which give the recorded outputs.
 
-The models are not in the repository: ``--zoo FOLDER`` says where they are.
+The models are not in the repository: ``--zoo FOLDER`` says where they are. Of each
+architecture, whose exports call the same functions of the runtime, one is compared, and
+all with ``--nightly``.
 """
 
+from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +40,21 @@ def listed(zoo: Path, kind: str) -> list[Any]:
         return [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
     cases = [c for c in zoo_cases(zoo) if c.name.split("/")[0] == kind]
     assert len(cases) == COUNTS[kind]
+    usable = (case for case in cases if case.name not in REFUSED)
+    groups = groupby(usable, attrgetter("architecture"))
     return [
-        pytest.param(c, id=c.name, marks=[pytest.mark.models] * (c.nodes > SMALL))
-        for c in cases
-        if c.name not in REFUSED
+        pytest.param(case, id=case.name, marks=list(marks_of(case, number)))
+        for _, exports in groups
+        for number, case in enumerate(exports)
     ]
+
+
+def marks_of(case: Case, number: int) -> Iterator[pytest.MarkDecorator]:
+    """Return the marks of a test of an architecture's export."""
+    if case.nodes > SMALL:
+        yield pytest.mark.models
+    if number:
+        yield pytest.mark.nightly
 
 
 def alone(case: Case, modules: Modules, folder: Path) -> tuple[Path, Path]:
