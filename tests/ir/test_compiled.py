@@ -22,7 +22,7 @@ KEYS = models.keys_without(LEFT_OUT)
 
 
 @pytest.mark.parametrize("key", KEYS)
-@settings(max_examples=settings().max_examples // 5)
+@settings(max_examples=max(1, settings().max_examples // 7))
 @given(data=st.data(), stored=st.booleans(), generated=st.booleans())
 @pytest.mark.sampled(4)
 def test_compiled_is_eager(

@@ -1,4 +1,8 @@
-"""Law 6 over models of other people: compiled they compute the same."""
+"""Law 6 over models of other people: compiled they compute the same.
+
+Of the exports of an architecture, whose steps are the same, one is compared, and all
+with ``--nightly``.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +15,7 @@ from burn import dtypes
 from tests.modules import Array
 from tests.written_modules import Modules
 from tests.zoo.known import REFUSED
-from tests.zoo.recorded import Case, given, zoo_cases
+from tests.zoo.recorded import Case, given, with_marks, zoo_cases
 
 pytestmark = pytest.mark.models
 #: How many models of the folder ``arch`` are compared.
@@ -36,7 +40,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Return nothing; one test for each file."""
     if "case" in metafunc.fixturenames:
         zoo: Path = metafunc.config.getoption("--zoo")
-        cases = [pytest.param(case, id=case.name) for case in architectures(zoo)]
+        cases = [
+            pytest.param(case, id=case.name, marks=marks)
+            for case, marks in with_marks(architectures(zoo))
+        ]
         none = [pytest.param(None, marks=unchecked(zoo))]
         metafunc.parametrize("case", cases or none)
 

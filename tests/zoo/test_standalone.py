@@ -5,9 +5,6 @@ architecture, whose exports call the same functions of the runtime, one is compa
 all with ``--nightly``.
 """
 
-from collections.abc import Iterator
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +15,7 @@ from tests.layout import as_printed
 from tests.standalone import import_alone, run_alone
 from tests.written_modules import Modules
 from tests.zoo.known import REFUSED
-from tests.zoo.recorded import Case, Value, zoo_cases
+from tests.zoo.recorded import Case, Value, with_marks, zoo_cases
 from tests.zoo.test_recorded import SMALL
 
 #: How many models there are in the folders.
@@ -41,20 +38,12 @@ def listed(zoo: Path, kind: str) -> list[Any]:
     cases = [c for c in zoo_cases(zoo) if c.name.split("/")[0] == kind]
     assert len(cases) == COUNTS[kind]
     usable = (case for case in cases if case.name not in REFUSED)
-    groups = groupby(usable, attrgetter("architecture"))
     return [
-        pytest.param(case, id=case.name, marks=list(marks_of(case, number)))
-        for _, exports in groups
-        for number, case in enumerate(exports)
+        pytest.param(
+            c, id=c.name, marks=[*marks, *[pytest.mark.models] * (c.nodes > SMALL)]
+        )
+        for c, marks in with_marks(usable)
     ]
-
-
-def marks_of(case: Case, number: int) -> Iterator[pytest.MarkDecorator]:
-    """Return the marks of a test of an architecture's export."""
-    if case.nodes > SMALL:
-        yield pytest.mark.models
-    if number:
-        yield pytest.mark.nightly
 
 
 def alone(case: Case, modules: Modules, folder: Path) -> tuple[Path, Path]:
@@ -78,7 +67,8 @@ def given(file: Any, value: Value) -> Value:
 def test_real_models_run_where_there_is_numpy_alone(
     real: Case, modules: Modules, tmp_path: Path
 ) -> None:
-    path, record = alone(real, modules, tmp_path)
+    with as_printed():
+        path, record = alone(real, modules, tmp_path)
     path.with_suffix(".safetensors").symlink_to(record)
     for golden in real.goldens:
         inputs, expected = golden.read()
