@@ -2,8 +2,9 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -42,6 +43,14 @@ def is_thorough(item: pytest.Item) -> bool:
 def is_nightly(item: pytest.Item) -> bool:
     """Return whether a case is for ``--nightly`` alone."""
     return item.get_closest_marker("nightly") is not None
+
+
+def one_in_two(cases: Iterable[object]) -> list[Any]:
+    """Return the parameters of a test of random cases; every other is for the night."""
+    return [
+        pytest.param(case, marks=[pytest.mark.nightly] * (number % 2))
+        for number, case in enumerate(cases)
+    ]
 
 
 def left_out(
