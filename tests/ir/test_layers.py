@@ -54,7 +54,7 @@ def test_layer_computes_what_lower_does(name: str) -> None:
     key = DOMAINS.get(name, ""), name
     met = set()
 
-    @settings(max_examples=60)
+    @settings(max_examples=150)
     @given(data=st.data())
     def check(data: st.DataObject) -> None:
         example = data.draw(examples(key, operators()[key].versions[-1]))
