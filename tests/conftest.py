@@ -199,7 +199,7 @@ def tmp_path(
     to number one, which takes 5 ms after 5 000 tests.
     """
     prefix = re.sub(r"\W", "_", request.node.name)[:30]
-    return Path(mkdtemp(prefix=f"{prefix}-", dir=tmp_path_factory.getbasetemp()))
+    return Path(mkdtemp(prefix=f"{prefix}_", dir=tmp_path_factory.getbasetemp()))
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,6 @@ import ast
 import importlib.util
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import black
@@ -17,8 +16,7 @@ from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
 from burn_import.tracing.identifiers import identifier
 from burn_import.tracing.scalar_operands import INLINE_LIMIT
-from burn_ir import ModelError
-from tests.written.score import models
+from tests.written.score import REFUSED, models, source
 from tests.written_modules import Modules
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -97,15 +95,18 @@ def test_mypy_has_nothing_to_report(sources: Path, mypy_cache: Path) -> None:
 
 @pytest.mark.thorough
 def test_mypy_has_nothing_to_report_of_any_model(
-    request: pytest.FixtureRequest, tmp_path: Path, mypy_cache: Path, modules: Modules
+    request: pytest.FixtureRequest, tmp_path: Path, mypy_cache: Path
 ) -> None:
     zoo: Path = request.config.getoption("--zoo")
     if not (zoo / "manifest.json").is_file():
         pytest.skip(f"no models of other people in {zoo.name}/ (see --zoo)")
+    sources = tmp_path / "sources"
     for name, path in models(zoo, "*"):
-        with suppress(ModelError):  # refused, as other tests say
-            (tmp_path / f"{identifier(name)}.py").write_text(modules.text(path))
-    checked(tmp_path, "mypy", "--strict", "--cache-dir", str(mypy_cache))
+        text = source(name, path, tmp_path / "score")
+        if not text.startswith(REFUSED):
+            sources.mkdir(exist_ok=True)
+            (sources / f"{identifier(name)}.py").write_text(text, "utf-8")
+    checked(sources, "mypy", "--strict", "--cache-dir", str(mypy_cache))
 
 
 def test_no_long_constants_are_written_out(sources: Path) -> None:
