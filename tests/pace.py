@@ -1,14 +1,15 @@
-"""Limits of processor time that mean the same on a slow or a busy machine.
+"""Limits of work that mean the same on a slow or a busy machine: calls, or seconds.
 
-A limit is in seconds of a machine that nothing else uses. Where a test takes longer,
-the same interpreter is measured beside it, and the limit is multiplied by as much as a
-known piece of work took longer than it takes there.
+A limit of time is in seconds of a machine that nothing else uses. Where a test takes
+longer, the same interpreter is measured beside it, and the limit is multiplied by as
+much as a known piece of work took longer than it takes there.
 """
 
 import gc
 import statistics
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 #: Seconds that ``_piece`` takes on a core of 2.5 GHz that nothing else uses.
@@ -30,6 +31,23 @@ def within(seconds: float) -> Iterator[None]:
     if taken >= seconds:
         allowed = seconds * slowness()
         assert taken < allowed, f"{taken:.2f} s, of {allowed:.2f} s"
+
+
+def counted_calls(function: Callable[[], object]) -> int:
+    """Return the number of calls of Python functions while ``function`` runs."""
+    count = 0
+
+    def note(_: object, event: str, __: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
 
 
 def slowness() -> float:

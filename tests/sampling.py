@@ -1,9 +1,10 @@
-"""What a plain run leaves to ``--all-cases``: much of the same kind."""
+"""What a run leaves to ``--all-cases`` or ``--nightly``: much of the same kind."""
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -39,6 +40,19 @@ def is_thorough(item: pytest.Item) -> bool:
     return item.get_closest_marker("thorough") is not None
 
 
+def is_nightly(item: pytest.Item) -> bool:
+    """Return whether a case is for ``--nightly`` alone."""
+    return item.get_closest_marker("nightly") is not None
+
+
+def one_in_two(cases: Iterable[object]) -> list[Any]:
+    """Return the parameters of a test of random cases; every other is for the night."""
+    return [
+        pytest.param(case, marks=[pytest.mark.nightly] * (number % 2))
+        for number, case in enumerate(cases)
+    ]
+
+
 def left_out(
     items: Sequence[pytest.Item], is_selected: bool = False
 ) -> Iterator[pytest.Item]:
@@ -52,7 +66,7 @@ def left_out(
     if is_selected:
         yield from filter(is_thorough, items)
         return
-    dropped = set(alike_or_thorough(items))
+    dropped = {*filter(is_nightly, items), *alike_or_thorough(items)}
     yield from dropped
     yield from unsampled([item for item in items if item not in dropped])
 

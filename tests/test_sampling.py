@@ -51,6 +51,12 @@ def test_each_file_and_architecture_keeps_one() -> None:
     assert dropped[0] in {item.name for item in first}
 
 
+def test_a_nightly_case_runs_where_it_is_selected() -> None:
+    items = [Item("test_a[1]", ""), Item("test_a[2]", "nightly")]
+    assert names(*items) == ["test_a[2]"]
+    assert not list(left_out(cast(Any, items), is_selected=True))
+
+
 def test_files_keep_the_same_export() -> None:
     files = ("tests/test_a.py", "tests/test_b.py")
     exports = [f"test_it[arch/bert.ts-op{n}]" for n in (11, 13, 17)]

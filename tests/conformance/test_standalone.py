@@ -1,9 +1,14 @@
 """Cases of the suite as standalone modules: NumPy alone gives what is expected.
 
-Without ``--all-cases`` this is a sample: one case of every operator. Expansions of
-operators into functions are left out: other cases have each of their operators.
+Of the cases of an operator, whose modules have copies of the same functions, six that
+are spread over all are compared, all with ``--nightly``, and one without
+``--all-cases``. Expansions of operators into functions are left out: other cases have
+each of their operators.
 """
 
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +35,31 @@ REFUSED = {
 }
 
 
+#: How many cases of an operator are compared.
+MOST = 6
+
+
+def comparable(case: Case) -> bool:
+    """Return whether a case passes as it is, and no other shows the same."""
+    return case.name not in FAILURES and case.kind != "light" and not case.is_expanded
+
+
+def spread(chosen: Iterable[Case]) -> Iterator[object]:
+    """Return the parameters of the test; all but ``MOST`` of an operator are marked."""
+    key = attrgetter("operators")
+    for _, group in groupby(sorted(chosen, key=key), key):
+        alike = list(group)
+        kept = {len(alike) * number // MOST for number in range(MOST)}
+        for number, case in enumerate(alike):
+            marks = [] if number in kept else [pytest.mark.nightly]
+            yield pytest.param(case, id=case.name, marks=marks)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Return nothing; gives the cases that pass as they are."""
+    """Return nothing; gives the cases to the test."""
     every = metafunc.config.getoption("--all-cases")
-    chosen = cases().values() if every else sample()
-    results = [
-        pytest.param(case, id=case.name)
-        for case in chosen
-        if case.name not in FAILURES and case.kind != "light" and not case.is_expanded
-    ]
-    metafunc.parametrize("case", results)
+    chosen = filter(comparable, cases().values() if every else sample())
+    metafunc.parametrize("case", list(spread(chosen)))
 
 
 @pytest.mark.sampled(8)

@@ -5,13 +5,14 @@ Without ``--all-cases`` this is a sample: one case of every operator, in a few v
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conformance.checks import CaseChecker, Outcomes
 from tests.conformance.expected_failures import FAILURES, VARIANT_FAILURES
 from tests.conformance.suite import Case, cases
-from tests.conformance.variants import VARIANTS, Variant
+from tests.conformance.variants import VARIANTS, Variant, variants_of
 
 #: What the sample shows of a case.
 SAMPLED = ("plain", "stored", "symbolic_no_passes")
@@ -26,13 +27,12 @@ def sample() -> Iterator[Case]:
             yield case
 
 
-def variants_of(case: Case, every: bool) -> Iterator[Variant]:
+def chosen_variants(case: Case, option: Any) -> Iterator[Variant]:
     """The variants to run; a case that fails as it is has no other."""
-    yield VARIANTS["plain"]
-    for name, variant in VARIANTS.items():
-        is_chosen = name != "plain" and (every or name in SAMPLED)
-        if is_chosen and case.name not in FAILURES and variant.applies(case):
-            yield variant
+    plain, *others = variants_of(case, option.nightly)
+    yield plain
+    if case.name not in FAILURES:
+        yield from (v for v in others if option.all_cases or v.name in SAMPLED)
 
 
 def parameter(case: Case) -> object:
@@ -63,9 +63,8 @@ def test_case(
     request: pytest.FixtureRequest,
     record_property: Callable[[str, object], None],
 ) -> None:
-    every = request.config.getoption("--all-cases")
     checker, outcomes = CaseChecker(case, folder), Outcomes()
-    for variant in variants_of(case, every):
+    for variant in chosen_variants(case, request.config.option):
         fails = case.name in VARIANT_FAILURES.get(variant.name, ())
         with outcomes.of(variant.name, fails):
             checker.check(variant, is_laid_out=variant.name == "plain")
@@ -79,8 +78,8 @@ def test_the_tables_name_cases_that_are_run() -> None:
     assert FAILURES.keys() <= names.keys()
     assert VARIANT_FAILURES.keys() <= VARIANTS.keys() - {"plain"}
     for name, table in VARIANT_FAILURES.items():
-        run = {c.name for c in names.values() if VARIANTS[name] in variants_of(c, True)}
-        assert table.keys() <= run, name
+        for case in map(names.__getitem__, table):
+            assert VARIANTS[name] in variants_of(case), (name, case.name)
 
 
 def test_every_case_has_data() -> None:

@@ -37,18 +37,12 @@ class Variant:
     symbolic: bool = False
     each_alone: bool = False
 
-    def applies(self, case: Case) -> bool:
-        """Whether the case differs from the plain one, and is worth its time."""
-        if case.kind == "light" and self.name != "plain":
-            return False
-        if self.store is not None and self.name not in storing_variants(case):
-            return False
+    def differs(self, case: Case) -> bool:
+        """Whether the variant changes the case, which may be the plain one."""
+        if self.store is not None:
+            places = self.places(len(case.inputs))
+            return any(_stored(case.inputs[i]) for i in places)
         return not self.symbolic or any(map(_has_axes, case.inputs))
-
-    def can_store(self, case: Case) -> bool:
-        """Whether there is an operand that the variant stores."""
-        places = self.places(len(case.inputs))
-        return self.store is not None and any(_stored(case.inputs[i]) for i in places)
 
     def places(self, count: int) -> range:
         """The positions of the inputs that are stored, of ``count``."""
@@ -147,14 +141,18 @@ def _variants() -> list[Variant]:
 VARIANTS: Mapping[str, Variant] = {variant.name: variant for variant in _variants()}
 
 
-def storing_variants(case: Case) -> Sequence[str]:
-    """The names of the variants that store operands of a case.
+def variants_of(case: Case, every: bool = False) -> Sequence[Variant]:
+    """The variants that a case is run in, of which the first is the plain one.
 
-    The expansion of an operator into a function has one of them, which the hash of its
+    The expansion of an operator into a function has two others, which the hash of its
     name chooses, unless a table names it: hundreds of them have the same many nodes.
+    With ``every`` it has all.
     """
-    names = [v.name for v in VARIANTS.values() if v.can_store(case)]
+    if case.kind == "light":
+        return [VARIANTS["plain"]]
+    plain, *others = (v for v in VARIANTS.values() if v.differs(case))
     is_named = any(case.name in table for table in VARIANT_FAILURES.values())
-    if not names or is_named or not case.is_expanded:
-        return names
-    return [names[crc32(case.name.encode()) % len(names)]]
+    if case.is_expanded and not is_named and not every:
+        start = crc32(case.name.encode()) % len(others)
+        others = [*others[start:], *others[:start]][:: -(-len(others) // 2)]
+    return [plain, *others]

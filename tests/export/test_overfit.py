@@ -10,12 +10,12 @@ import burn
 from burn import Autodiff, Cpu, Tensor, loss, ops, optim, train
 from tests.written_modules import Modules
 
-SAMPLES, PASSES = 8, 32
+SAMPLES, PASSES = 4, 24
 
 
 @pytest.mark.models
 @pytest.mark.thorough
-def test_ultraface_overfits_eight_samples(
+def test_ultraface_overfits_a_few_samples(
     pytestconfig: pytest.Config, modules: Modules
 ) -> None:
     zoo: Path = pytestconfig.getoption("--zoo")

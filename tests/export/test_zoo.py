@@ -1,9 +1,13 @@
 """Whole models: import, training, export, onnxruntime and a second import agree.
 
+Several exports of an architecture have the same layers: one of them is compared, and
+all with ``--nightly``.
+
 The models are not in the repository; ``--zoo FOLDER`` sets their folder.
 """
 
 from collections.abc import Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +39,11 @@ REFUSED = {
 UNTRAINABLE = {
     "expected more than one element a channel": {"real/mnist/mnist"},
 }
+
+
+def is_refused(entry: tuple[str, Path, Path]) -> bool:
+    """Return whether the tables above name a model."""
+    return any(entry[0] in names for names in (SPECIALIZED, *REFUSED.values()))
 
 
 def models(zoo: Path, kind: str) -> Iterator[tuple[str, Path, Path]]:
@@ -110,7 +119,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     results = []
     for kind in ("real", "arch"):
         entries = list(models(zoo, kind))
-        results += [pytest.param(entry, id=entry[0]) for entry in entries]
+        for _, exports in groupby(entries, lambda entry: entry[0].partition(".")[0]):
+            for number, entry in enumerate(exports):
+                marks = [pytest.mark.nightly] * (number > 0 and not is_refused(entry))
+                results.append(pytest.param(entry, id=entry[0], marks=marks))
         if not entries:
             skip = pytest.mark.skip(reason=f"the zoo is not here: {zoo / kind}")
             results.append(pytest.param(None, id=kind, marks=skip))

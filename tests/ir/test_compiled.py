@@ -22,7 +22,7 @@ KEYS = models.keys_without(LEFT_OUT)
 
 
 @pytest.mark.parametrize("key", KEYS)
-@settings(max_examples=settings().max_examples // 5)
+@settings(max_examples=max(1, settings().max_examples // 7))
 @given(data=st.data(), stored=st.booleans(), generated=st.booleans())
 @pytest.mark.sampled(4)
 def test_compiled_is_eager(
@@ -50,12 +50,11 @@ def test_compiled_is_eager(
         compare.assert_close(arrays_of(actual), arrays_of(expected), tight)
 
 
-@pytest.mark.parametrize("precision", ["bf16", "int8"])
 @pytest.mark.parametrize("key", KEYS)
 @settings(max_examples=2)
 @given(data=st.data())
 @pytest.mark.sampled(8)
-def test_fewer_bits_are_no_error(key: Key, precision: str, data: st.DataObject) -> None:
+def test_fewer_bits_are_no_error(key: Key, data: st.DataObject) -> None:
     version = operators()[key].versions[-1]
     example = data.draw(examples(key, version))
     graph = models.built(key, version, example, stored=False)
@@ -64,11 +63,11 @@ def test_fewer_bits_are_no_error(key: Key, precision: str, data: st.DataObject) 
     def function(*inputs: Any) -> Any:
         return evaluate(graph, list(inputs))
 
-    compiled = burn.compile(function, precision=precision)
-    expected = function(*inputs)
-    for _ in range(2):
-        actual = compiled(*inputs)
-        assert forms_of(actual) == forms_of(expected)
+    expected = forms_of(function(*inputs))
+    for precision in ("bf16", "int8"):
+        compiled = burn.compile(function, precision=precision)
+        for _ in range(2):
+            assert forms_of(compiled(*inputs)) == expected, precision
 
 
 def forms_of(values: Any) -> Any:

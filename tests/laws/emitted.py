@@ -14,8 +14,11 @@ from burn_ir import Graph
 
 
 def run_printed(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-    """The results of the module printed for ``graph``, called with ``inputs``."""
-    options = Options()
+    """The results of the module printed for ``graph``, called with ``inputs``.
+
+    No pass runs: some of them round otherwise, as where a factor is in the weights.
+    """
+    options = Options(passes=())
     source = compile_graph(graph, options, options.weights)
     note(source.text)
     model: Any = printed_model(source)

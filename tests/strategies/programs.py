@@ -85,7 +85,7 @@ def quotient(draw: Draw, version: int) -> Example:
     dtype = draw(st.sampled_from([np.float32, np.int64, np.int32]))
     x = nonzero(draw, shape, dtype) * 3
     y = nonzero(draw, broadcastable(draw, shape), dtype)
-    return Example({}, [x.astype(dtype), y], smooth=False)
+    return replace(together(x.astype(dtype), y), smooth=False)
 
 
 @case("AdaptiveAvgPool", domain="burn")

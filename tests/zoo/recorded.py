@@ -1,13 +1,16 @@
 """Files of other people with recorded inputs and outputs, as their manifests say."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 import burn
 from tests.modules import Array
@@ -66,6 +69,11 @@ class Case:
     random: bool = False
     nodes: int = 0
 
+    @property
+    def architecture(self) -> str:
+        """The name without the exporter: ``arch/bert`` of ``arch/bert.ts-op14``."""
+        return self.name.partition(".")[0]
+
     def check(self, modules: Modules) -> None:
         """Return if the module that is written gives what is recorded."""
         model = modules.load(self.path)
@@ -102,6 +110,18 @@ class Case:
             np.testing.assert_allclose(a, b, rtol=rtol, atol=atol, err_msg=where)
         else:
             np.testing.assert_array_equal(a, b, err_msg=where)
+
+
+def with_marks(
+    cases: Iterable[Case],
+) -> Iterator[tuple[Case, list[pytest.MarkDecorator]]]:
+    """Return cases with the marks of a test that needs one export of an architecture.
+
+    The other exports are marked ``nightly``.
+    """
+    for _, exports in groupby(cases, attrgetter("architecture")):
+        for number, case in enumerate(exports):
+            yield case, [pytest.mark.nightly] * (number > 0)
 
 
 def given(value: Value) -> Value:

@@ -1,5 +1,10 @@
-"""Law 6 over models of other people: compiled they compute the same."""
+"""Law 6 over models of other people: compiled they compute the same.
 
+Of the exports of an architecture, whose steps are the same, one is compared, and all
+with ``--nightly``.
+"""
+
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,27 +15,37 @@ from burn import dtypes
 from tests.modules import Array
 from tests.written_modules import Modules
 from tests.zoo.known import REFUSED
-from tests.zoo.recorded import Case, given, zoo_cases
+from tests.zoo.recorded import Case, given, with_marks, zoo_cases
 
 pytestmark = pytest.mark.models
 #: How many models of the folder ``arch`` are compared.
 COUNT = 159
 
 
+def architectures(zoo: Path) -> Iterator[Case]:
+    """Return the files of the folder ``arch`` that are imported."""
+    if (zoo / "manifest.json").is_file():
+        for case in zoo_cases(zoo):
+            if case.name.startswith("arch/") and case.name not in REFUSED:
+                yield case
+
+
+def unchecked(zoo: Path) -> pytest.MarkDecorator:
+    """Return the mark of a test without models."""
+    reason = f"no models in {zoo.name}/ (see --zoo): {COUNT} not checked"
+    return pytest.mark.skip(reason=reason)
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Return nothing; one test for each file."""
     if "case" in metafunc.fixturenames:
         zoo: Path = metafunc.config.getoption("--zoo")
-        if not (zoo / "manifest.json").is_file():
-            reason = f"no models in {zoo.name}/ (see --zoo): {COUNT} not checked"
-            results = [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
-        else:
-            results = [
-                pytest.param(case, id=case.name)
-                for case in zoo_cases(zoo)
-                if case.name.startswith("arch/") and case.name not in REFUSED
-            ]
-        metafunc.parametrize("case", results)
+        cases = [
+            pytest.param(case, id=case.name, marks=marks)
+            for case, marks in with_marks(architectures(zoo))
+        ]
+        none = [pytest.param(None, marks=unchecked(zoo))]
+        metafunc.parametrize("case", cases or none)
 
 
 @pytest.mark.sampled(12)

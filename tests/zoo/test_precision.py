@@ -1,5 +1,13 @@
-"""Models of other people with fewer bits: close to what they compute in float32."""
+"""Models of other people with fewer bits: close to what they compute in float32.
 
+Several exports of one architecture, whose products are the same, take turns: one has
+bfloat16, the next int8.
+"""
+
+from collections.abc import Iterator
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +18,7 @@ from burn import dtypes
 from tests.modules import Array
 from tests.written_modules import Modules
 from tests.zoo.recorded import Case, given
-from tests.zoo.test_compiled import (
-    leaves,
-    pytest_generate_tests as pytest_generate_tests,
-)
+from tests.zoo.test_compiled import architectures, leaves, unchecked
 
 pytestmark = pytest.mark.models
 
@@ -21,13 +26,32 @@ pytestmark = pytest.mark.models
 MOST = {"bf16": 0.05, "int8": 0.1}
 #: Models whose results jump with what they are computed from, and why.
 JUMPING = {
-    "detector_matrix_nms": "boxes are sorted by their scores",
-    "spatial_transformer": "an image is read at computed places",
-    "sam_mask_decoder": "sines of coordinates; 0.04 or 0.07 by the processor",
+    "arch/detector_matrix_nms": "boxes are sorted by their scores",
+    "arch/spatial_transformer": "an image is read at computed places",
+    "arch/sam_mask_decoder": "sines of coordinates; 0.04 or 0.07 by the processor",
 }
 
 
-@pytest.mark.parametrize("precision", MOST)
+def turns(zoo: Path) -> Iterator[object]:
+    """Return the files and precisions; those out of turn are marked ``nightly``."""
+    for _, group in groupby(architectures(zoo), attrgetter("architecture")):
+        exports = list(group)
+        for number, case in enumerate(exports):
+            both = len(exports) == 1 or case.architecture in JUMPING
+            for position, precision in enumerate(MOST):
+                alike = not both and position != number % len(MOST)
+                marks = [pytest.mark.nightly] * alike
+                name = f"{case.name}-{precision}"
+                yield pytest.param(case, precision, id=name, marks=marks)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Return nothing; one test for each file and precision."""
+    zoo: Path = metafunc.config.getoption("--zoo")
+    none = [pytest.param(None, "", marks=unchecked(zoo))]
+    metafunc.parametrize(("case", "precision"), list(turns(zoo)) or none)
+
+
 @pytest.mark.sampled(12)
 def test_results_are_close(case: Case, precision: str, modules: Modules) -> None:
     model = modules.load(case.path)
@@ -44,7 +68,7 @@ def test_results_are_close(case: Case, precision: str, modules: Modules) -> None
         assert "sets boxes" in str(error) or is_without_layers(model, samples)
         return
     most = MOST[precision]
-    if any(name in case.name for name in JUMPING):
+    if case.architecture in JUMPING:
         most = 0.5
     for arguments in inputs:
         result, expected = leaves(compiled(*arguments)), leaves(model(*arguments))

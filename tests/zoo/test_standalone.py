@@ -1,6 +1,8 @@
 """Models of other people as standalone modules, which give the recorded outputs.
 
-The models are not in the repository: ``--zoo FOLDER`` says where they are.
+The models are not in the repository: ``--zoo FOLDER`` says where they are. Of each
+architecture, whose exports call the same functions of the runtime, one is compared, and
+all with ``--nightly``.
 """
 
 from pathlib import Path
@@ -13,7 +15,7 @@ from tests.layout import as_printed
 from tests.standalone import import_alone, run_alone
 from tests.written_modules import Modules
 from tests.zoo.known import REFUSED
-from tests.zoo.recorded import Case, Value, zoo_cases
+from tests.zoo.recorded import Case, Value, with_marks, zoo_cases
 from tests.zoo.test_recorded import SMALL
 
 #: How many models there are in the folders.
@@ -35,10 +37,12 @@ def listed(zoo: Path, kind: str) -> list[Any]:
         return [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
     cases = [c for c in zoo_cases(zoo) if c.name.split("/")[0] == kind]
     assert len(cases) == COUNTS[kind]
+    usable = (case for case in cases if case.name not in REFUSED)
     return [
-        pytest.param(c, id=c.name, marks=[pytest.mark.models] * (c.nodes > SMALL))
-        for c in cases
-        if c.name not in REFUSED
+        pytest.param(
+            c, id=c.name, marks=[*marks, *[pytest.mark.models] * (c.nodes > SMALL)]
+        )
+        for c, marks in with_marks(usable)
     ]
 
 
@@ -63,7 +67,8 @@ def given(file: Any, value: Value) -> Value:
 def test_real_models_run_where_there_is_numpy_alone(
     real: Case, modules: Modules, tmp_path: Path
 ) -> None:
-    path, record = alone(real, modules, tmp_path)
+    with as_printed():
+        path, record = alone(real, modules, tmp_path)
     path.with_suffix(".safetensors").symlink_to(record)
     for golden in real.goldens:
         inputs, expected = golden.read()

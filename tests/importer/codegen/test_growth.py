@@ -2,7 +2,7 @@
 
 import gc
 import itertools
-import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ from onnx import helper
 from burn_import.pipeline import import_model
 from burn_ir import InvalidModel
 from tests.importer.onnx_files import graph, model, saved, stored
+from tests.pace import counted_calls
 
 #: Maximum number of Python calls per node that stays in the graph, in an import from
 #: end to end; 320 were counted.
@@ -39,23 +40,6 @@ def test_an_import_leaves_the_collector_as_it_was(
         gc.enable() if before else gc.disable()
 
 
-def calls(path: Path) -> int:
-    """Return the number of Python function calls in an import."""
-    count = 0
-
-    def note(_: object, event: str, __: object) -> None:
-        nonlocal count
-        count += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        import_model(path)
-    finally:
-        sys.setprofile(before)
-    return count
-
-
 def chain(folder: Path, count: int, with_weights: bool) -> Path:
     """A file with ``count`` nodes in a row, each with a weight of its own or none."""
     values = ["x", *(f"v{number}" for number in range(count - 1)), "y"]
@@ -78,7 +62,7 @@ def test_a_node_costs_so_many_calls_however_many_there_are(
     counts = (start, 2 * start, 4 * start)
     paths = [chain(tmp_path, count, with_weights) for count in counts]
     import_model(paths[0])  # what is imported and looked up once
-    few, more, many = map(calls, paths)
+    few, more, many = (counted_calls(partial(import_model, path)) for path in paths)
     first, second = (more - few) / start, (many - more) / (2 * start)
     assert second <= first * 1.05
     assert second < most

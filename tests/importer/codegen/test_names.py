@@ -49,6 +49,8 @@ examples = settings(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 emissions = settings(examples, max_examples=emission_count())
+#: Of modules, each of which is compiled.
+fewer_emissions = settings(examples, max_examples=max(1, emission_count() // 4))
 
 
 def short(text: str) -> str:
@@ -154,7 +156,7 @@ def plain_shape() -> list[str]:
     return shape(compile_graph(build(raw_model(PLAIN)), Options("Net"), "n.st").text)
 
 
-@emissions
+@fewer_emissions
 @given(strings, strings, strings, strings)
 @example(*["coding: utf-7 +AAo-"] * 4)
 def test_titles_change_no_code(title: str, doc: str, producer: str, node: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from tests.importer.codegen.loops.random_rounds import WIDTH, network
 from tests.importer.looped import check, normal
 from tests.layout import printed_only as printed_only
+from tests.sampling import one_in_two
 
 #: Networks of a test, and tests.
 COUNT, TESTS = 25, 12
@@ -18,7 +19,7 @@ WEIGHTS = {
 
 
 @pytest.mark.sampled(12)
-@pytest.mark.parametrize("start", range(0, COUNT * TESTS, COUNT))
+@pytest.mark.parametrize("start", one_in_two(range(0, COUNT * TESTS, COUNT)))
 def test_random_rounds(tmp_path: Path, start: int) -> None:
     loops = 0
     for seed in range(start, start + COUNT):

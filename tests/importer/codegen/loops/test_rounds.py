@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from burn_import.tracing.identifiers import Namespace
 from burn_import.tracing.trace import Apply, Block, Repetition, Symbol, Tracer
 from burn_ir.types import Type
 from tests.importer.looped import check, normal
+from tests.pace import counted_calls
 
 WEIGHTS = {"w": normal(4, 4) / 2, "u": normal(4, 4, seed=3) / 2}
 FEEDS = [{"x": normal(n, 6, 4), "h": normal(n, 4)} for n in (1, 3)]
@@ -235,15 +235,21 @@ def test_parts_of_rounds(tmp_path: Path, is_result: bool) -> None:
     assert ("= xs[i]" in source) == (not is_result)
 
 
-def test_many_rounds_take_seconds() -> None:
-    count = 2_500
+def test_the_work_grows_in_proportion_to_the_rounds() -> None:
+    rounds(10)  # what is imported and looked up once
+    few, more, many = map(rounds, (100, 200, 400))
+    assert many - more <= 2.1 * (more - few)
+
+
+def rounds(count: int) -> int:
+    """Return the number of function calls that make a loop of ``count`` rounds."""
     trace = recurrence(count)
-    begin = perf_counter()
-    reroll_loops(trace, Containers({}, Holders(Namespace())), {})
-    assert perf_counter() - begin < 20
+    holders = Holders(Namespace())
+    calls = counted_calls(lambda: reroll_loops(trace, Containers({}, holders), {}))
     (loop,) = trace.body.statements
     assert isinstance(loop, Repetition)
     assert loop.trips == count
+    return calls
 
 
 def recurrence(count: int) -> FunctionTrace:
