@@ -30,7 +30,7 @@ settings.load_profile("default")
 # tokenizes twice for each of thousands of cases.
 vars(core)["function_digest"] = cache(reflection.function_digest)
 #: How many random graphs a plain run compares, and one with ``--all-cases``.
-FEW_GRAPHS, GRAPHS = 5, 30
+FEW_GRAPHS, GRAPHS = 5, 60
 #: How long each reader is fuzzed by a run that says nothing of it.
 FUZZ_SECONDS = 0.2
 #: Random graphs, and seconds of fuzzing a reader, of ``--nightly``.
