@@ -65,7 +65,8 @@ def _has_all_keys(part: ModuleNode) -> bool:
     names = {original(graph, name) for name in stored} - graph.constants.literals
     trained = graph.constants.trained
     keys = {n for n in names if n in trained or is_key(graph.producer, n)}
-    return all(clean(key.split("."))[: len(prefix)] == prefix for key in keys)
+    paths = [clean(key.split(".")) for key in keys]
+    return all(path[:-1][: len(prefix)] == prefix for path in paths)
 
 
 def _is_extent(node: Node, graph: Graph) -> bool:
@@ -87,4 +88,4 @@ def _move_up(part: ModuleNode, depth: int, moved: set[int]) -> None:
 
 def without_prefix(path: Path, prefix: Path) -> Path:
     """Return ``path`` without the path of a removed wrapper's module."""
-    return path[len(prefix) :] if path[: len(prefix)] == prefix else path
+    return path[len(prefix) :] if path[:-1][: len(prefix)] == prefix else path

@@ -96,7 +96,11 @@ def _prefix(entries: Sequence[Entry], graph: Graph) -> str:
     """Return the author's path of the module that the model consists of."""
     prefix = graph.constants.prefix
     starts = (original(graph, e.constant).split(".")[: len(prefix)] for e in entries)
-    authored = {".".join(start) for start in starts if clean(start) == prefix}
+    authored = {
+        ".".join(start)
+        for start in starts
+        if clean(start) == prefix and all(map(_NAME.fullmatch, start))
+    }
     return authored.pop() if len(authored) == 1 else ".".join(prefix)
 
 
