@@ -21,7 +21,7 @@ from burn_import.structure.folded_expressions import with_derivations
 from burn_import.structure.foreign_tensors import pass_tensors_down
 from burn_import.structure.literals import with_literals
 from burn_import.structure.requirements import dropout_notes, extra_notes
-from burn_import.structure.scoped_keys import with_scoped_keys
+from burn_import.structure.scopes.scoped_keys import with_scoped_keys
 from burn_import.structure.unused_weights import unread, unread_notes
 from burn_ir.graph import Graph
 

@@ -32,9 +32,9 @@ from burn_import.structure.layer_nouns import LayerNouns, operator_word
 from burn_import.structure.listed_tensors import reader_of
 from burn_import.structure.numeric_segments import join_segments
 from burn_import.structure.places import Places, with_names
+from burn_import.structure.scopes.unscoped_nodes import UnscopedNodes
+from burn_import.structure.scopes.weight_scopes import move_to_weights
 from burn_import.structure.stem_paths import stem_paths
-from burn_import.structure.unscoped_nodes import UnscopedNodes
-from burn_import.structure.weight_scopes import move_to_weights
 from burn_import.tracing.identifiers import identifier
 from burn_ir.graph import ROOT_SCOPE, Graph, Node, nested_nodes
 from burn_ir.ops.weight_quantized import QuantizeDequantize

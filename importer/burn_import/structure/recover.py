@@ -18,7 +18,6 @@ from burn_import.structure.hoisting import (
     with_outer_shapes,
 )
 from burn_import.structure.module_paths import assign_paths
-from burn_import.structure.module_scopes import ModuleScopes
 from burn_import.structure.module_tree import (
     IfCall,
     Instruction,
@@ -31,10 +30,11 @@ from burn_import.structure.places import Places
 from burn_import.structure.quantizers.layers import with_quantizers
 from burn_import.structure.quantizers.scopes import move_quantizers
 from burn_import.structure.repeated_activations import with_own_activations
+from burn_import.structure.scopes.module_scopes import ModuleScopes
+from burn_import.structure.scopes.unscoped_nodes import with_affine_scopes
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes, signature
 from burn_import.structure.state_owners import hold_states, share_inner_tensors
-from burn_import.structure.unscoped_nodes import with_affine_scopes
 from burn_import.structure.unused_weights import hold_unread
 from burn_import.structure.wrappers import without_wrapper
 from burn_import.tracing.identifiers import Namespace, camel, singular

@@ -1,0 +1,1 @@
+"""Scopes of nodes: from names of weights and modules, and from the dataflow."""
