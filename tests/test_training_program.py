@@ -20,7 +20,7 @@ class Classifier(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         imported: Any = load(MODEL)
-        self.encoder = imported.encoder
+        self.encoder = imported
         self.head = nn.Linear(8, 3)
 
     def __call__(self, x: Tensor) -> Tensor:
@@ -65,7 +65,7 @@ def test_an_imported_model_is_tuned_and_deployed(tmp_path: Path) -> None:
     nn.init.seed(0)
     model = Classifier().to(Autodiff(Cpu()))
     trained = tuned_parameters(model)
-    places = [f"encoder.layers.{n}.attention.query.lora_" for n in (0, 1)]
+    places = [f"encoder.encoder.layers.{n}.attention.query.lora_" for n in (0, 1)]
     assert trained == {"head.weight", "head.bias"} | {
         p + x for p in places for x in "AB"
     }

@@ -49,7 +49,7 @@ def _only_module(root: ModuleNode) -> ModuleNode | None:
     if inner.path[0] == ROOT or any(map(str.isdigit, inner.path)):
         return None  # a list, or a member of one
     own = (root.states, root.kept, root.reached, root.lent_arrays)
-    if any(own) or inner.lent_arrays:
+    if any(own) or any(inner.lent_arrays.values()):  # () stands for no reader
         return None
     is_whole = {*inner.inputs} <= {*root.inputs} and {*root.outputs} <= {*inner.outputs}
     return inner if is_whole and _has_all_keys(inner) else None

@@ -219,7 +219,7 @@ def test_buffers_are_told_from_weights(tmp_path: Path) -> None:
         "rot.inv_freq": drawn(8),
         "mul_3": angles,
         "att.scale": drawn(8),
-        "att.attn_mask": drawn(8, 8),
+        "att.attn_mask": mask,
         "sub_1": mask,
     }
     module = imported(tmp_path, exported(nodes, weights, [8, 8]), drawn(8, 8, seed=5))

@@ -80,6 +80,15 @@ def _running(draw: Draw, op: Any) -> Case:
     return Case(lambda x: op(x, axis, **options), [operand])
 
 
+@case("chained")
+def _chained(draw: Draw, op: Any) -> Case:
+    shape, dtype = draw(ranked(0)), draw(st.sampled_from(("float32", "float64")))
+    links = st.sampled_from([("relu", None), ("add", 0), ("mul", 1), ("sub", 0)])
+    chain = tuple(draw(st.lists(links, min_size=1, max_size=3)))
+    operands = [Operand(shape, dtype), Operand(shape, dtype), Operand((), dtype)]
+    return Case(lambda *xs: op(*xs, chain=chain), operands)
+
+
 @case("one_hot_mask")
 def _one_hot(draw: Draw, op: Any) -> Case:
     shape = draw(ranked(0))

@@ -63,7 +63,7 @@ def without_list_member(
         return None
     edited = list(blocks(where.owner))
     layer = where.only_layer()
-    if not all(_edit(block, where, names, layer) for block in edited[1:]):
+    if not all(_edit(block, where, names, layer) for block in edited):
         return None
     text = with_lines(where.owner, iter(edited))
     fields = [
@@ -124,9 +124,9 @@ def _edit(
 
 
 def _is(node: ast.AST, where: _List) -> bool:
-    """Return whether an expression is the list."""
-    is_attribute = isinstance(node, ast.Attribute) and node.attr == where.attribute
-    return is_attribute and ast.unparse(node) == f"self.{where.attribute}"
+    """Return whether an expression reads the list."""
+    is_read = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    return is_read and ast.unparse(node) == f"self.{where.attribute}"
 
 
 def _with_list(

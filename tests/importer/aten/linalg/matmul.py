@@ -127,7 +127,8 @@ CASES: tuple[Case, ...] = (
     ),
     case(
         "einsum.default",
-        lambda x, y: np.einsum("i,j->ij", x, y),
+        lambda x, y: np.einsum("i,j->ij", x.astype(np.float32), y),
+        label="dtypes",
         equation="i,j->ij",
         tensors=[i64("n"), VECTOR],
     ),

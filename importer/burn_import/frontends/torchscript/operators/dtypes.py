@@ -101,7 +101,16 @@ _PROMOTING = frozenset(
         *("remainder", "pow", "maximum", "minimum", "atan2", "hypot", "logaddexp"),
         *("bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"),
         *("where", "max", "min", "fmax", "fmin", "copysign", "cat", "stack", "concat"),
-        *("dot", "matmul", "addcmul", "addcdiv", "clamp", "clamp_min", "clamp_max"),
+        *(
+            "dot",
+            "einsum",
+            "matmul",
+            "addcmul",
+            "addcdiv",
+            "clamp",
+            "clamp_min",
+            "clamp_max",
+        ),
         *("concatenate", "hstack", "vstack", "dstack", "xlogy", "lerp", "square"),
         *("gcd", "lcm", "logaddexp2", "special_xlogy", "special_xlog1py", "ldexp"),
         *("outer", "ger", "kron", "bitwise_left_shift", "bitwise_right_shift"),
@@ -110,7 +119,9 @@ _PROMOTING = frozenset(
     }
 )
 #: Arguments that do not take part in promotion.
-_BESIDE = frozenset({"condition", "dim", "keepdim", "alpha", "rounding_mode", "value"})
+_BESIDE = frozenset(
+    {"condition", "dim", "keepdim", "alpha", "rounding_mode", "value", "path"}
+)
 _OPERANDS = (Value, int, float, complex)
 _REAL_PARTS = frozenset(
     {

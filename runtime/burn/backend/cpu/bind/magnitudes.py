@@ -147,7 +147,12 @@ class Magnitudes:
         if maker is not None and maker.primitive is concat:
             if all(type(part) is Slot for part in maker.args[0]):
                 self._joined[slot] = tuple(part.place for part in maker.args[0])
-        elif maker is not None and maker.primitive in _NORMS and isfinite(bound):
+        elif (
+            maker is not None
+            and maker.primitive in _NORMS
+            and type(maker.args[0]) is Slot
+            and isfinite(bound)
+        ):
             source = maker.args[0].place
             before = self._known[source]
             least, more = (
