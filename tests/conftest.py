@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
 from hypothesis import core, settings
-from hypothesis.internal import reflection
 
 from burn_import.codegen.module import formatting, module
 from tests import sampling, skips
@@ -28,7 +27,8 @@ settings.register_profile("nightly", deadline=None, max_examples=200)
 settings.load_profile("default")
 # Hypothesis seeds a case with a digest of the test's source, which it reads and
 # tokenizes twice for each of thousands of cases.
-vars(core)["function_digest"] = cache(reflection.function_digest)
+if hasattr(core, "function_digest"):  # a private name, which may change
+    core.function_digest = cache(core.function_digest)
 #: How many random graphs a plain run compares, and one with ``--all-cases``.
 FEW_GRAPHS, GRAPHS = 5, 60
 #: How long each reader is fuzzed by a run that says nothing of it.

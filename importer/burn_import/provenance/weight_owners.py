@@ -26,7 +26,8 @@ _AGAIN = re.compile(r"_\d+")
 _AGAIN_AT_END = re.compile(r"_\d+$")
 #: Names of exporters for converted constants and for literals.
 _CAST = re.compile(r"_cast$|^(u?int|b?float|bool)\d*_")
-#: What onnxruntime's quantizer of blocks appends to the name of a weight.
+#: What onnxruntime's quantizer of blocks, and our packing of them, append to the name
+#: of a weight.
 _PACKED = re.compile(r"((_DQ)?_(Q[248]|scales|zero_points|packed))+$")
 #: Names of ``torch.export`` for tensors created in ``forward``, after the module path.
 _LIFTED = re.compile(r"(c_|_)?(lifted_tensor|tensor_constant)_?\d*")

@@ -153,3 +153,10 @@ def common_scope(*nodes: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
     if all(len(node.scope) == length for node in nodes):
         return last.scope, last.classes
     return last.scope[:length], last.classes[:length]
+
+
+def without_trailing(inputs: tuple[str | None, ...]) -> tuple[str | None, ...]:
+    """Return operands without omitted ones at the end."""
+    while inputs[-1] is None:
+        inputs = inputs[:-1]
+    return inputs

@@ -37,13 +37,13 @@ def without_wrapper(root: ModuleNode) -> ModuleNode:
 
 def _only_module(root: ModuleNode) -> ModuleNode | None:
     """Return the module whose call is all that ``root`` does, if there is one."""
-    before, last = root.items[:-1], root.items[-1:]
-    calls = [item for item in last if isinstance(item, SubmoduleCall)]
+    call = root.items[-1] if root.items else None
+    if not isinstance(call, SubmoduleCall):
+        return None
+    before = root.items[:-1]
     if not all(isinstance(n, Node) and _is_extent(n, root.graph) for n in before):
         return None
-    if not calls:
-        return None
-    inner = calls[0].part
+    inner = call.part
     if inner.graph is not root.graph or inner.sequence or inner.function:
         return None
     if inner.path[0] == ROOT or any(map(str.isdigit, inner.path)):

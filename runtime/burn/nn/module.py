@@ -74,7 +74,7 @@ class Module:
     def children(self) -> Iterator[tuple[str, Any]]:
         """Yield the fields with state: (name, box or module), in order of definition.
 
-        Names are those in keys (``record_names``).
+        Names are those in keys (``record_prefix``, ``record_names``).
 
         Raises:
             TypeError: a field without leading underscore is a plain list, tuple or dict

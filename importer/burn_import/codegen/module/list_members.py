@@ -30,6 +30,7 @@ class _List:
 
     @property
     def record_name(self) -> str:
+        """The name of the list in keys."""
         return self.owner.record_names.get(self.attribute, self.attribute)
 
     def only_layer(self) -> int | None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from burn_import.rewriting.arrays import number
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import with_nodes
+from burn_import.rewriting.graphs import with_nodes, without_trailing
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
 from burn_ir.ops import activation
@@ -46,8 +46,9 @@ def _expanded(flow: Dataflow, node: Node) -> list[Node]:
     """Return the nodes that ``node`` stands for; itself if it is not fused."""
     op = node.op
     if isinstance(op, FusedConv):
-        steps: list[tuple[Op, tuple[str | None, ...]]] = [(op.conv(), node.inputs[:3])]
-        steps += [(Add(), node.inputs[3:4])] if len(node.inputs) > 3 else []
+        conv = without_trailing(node.inputs[:3])
+        steps: list[tuple[Op, tuple[str | None, ...]]] = [(op.conv(), conv)]
+        steps += [(Add(), (name,)) for name in node.inputs[3:] if name is not None]
         return _chain(flow, node, steps, op.activation, op.activation_params)
     if isinstance(op, FusedGemm):
         gemm = Gemm(op.alpha, op.beta, op.transA, op.transB)
@@ -79,7 +80,7 @@ def _chain(
         nodes.append(replace(start, op=op, inputs=before + operands, outputs=(name,)))
     if kind:
         last, extra = _activation(flow, node, kind, parameters)
-        inputs = (*nodes[-1].outputs, *extra)
+        inputs = without_trailing((*nodes[-1].outputs, *extra))
         nodes.append(replace(around, op=last, inputs=inputs))
     nodes[-1] = replace(nodes[-1], outputs=node.outputs)
     return nodes
@@ -87,12 +88,17 @@ def _chain(
 
 def _activation(
     flow: Dataflow, node: Node, kind: str, parameters: Sequence[float | None]
-) -> tuple[Op, tuple[str, ...]]:
-    """Return the operator of an activation and its operands besides the first."""
-    given = [value for value in parameters if value is not None]
+) -> tuple[Op, tuple[str | None, ...]]:
+    """Return the operator of an activation and its operands besides the first.
+
+    None in ``parameters`` is the default.
+    """
     if kind == "Clip":
         dtype = flow.graph.types[node.output].dtype
-        return Clip(), tuple(number(flow.graph, value, dtype) for value in given)
+        bounds = (
+            None if x is None else number(flow.graph, x, dtype) for x in parameters
+        )
+        return Clip(), tuple(bounds)
     op = _ACTIVATIONS[kind]
-    names = op().attrs()
-    return op(**dict(zip(names, given, strict=False))), ()
+    attrs = dict(zip(op().attrs(), parameters, strict=False))
+    return op(**{key: x for key, x in attrs.items() if x is not None}), ()

@@ -13,7 +13,7 @@ from burn_import.passes.layers.block_quantized_products import (
 from burn_import.provenance.trainable import is_listed_parameter
 from burn_import.rewriting.arrays import derive
 from burn_import.rewriting.dataflow import Dataflow
-from burn_import.rewriting.graphs import with_nodes
+from burn_import.rewriting.graphs import with_nodes, without_trailing
 from burn_ir.graph import Graph, Node
 from burn_ir.op import Op
 from burn_ir.ops.fused import Linear
@@ -97,7 +97,7 @@ class _Rewriter:
         if operands is None or x is None or x.dtype != dtypes.float32:
             return node
         inputs = (node.inputs[0], *operands, bias)
-        return replace(node, op=op, inputs=_without_trailing(inputs))
+        return replace(node, op=op, inputs=without_trailing(inputs))
 
     def lookup(self, node: Node) -> Node:
         """Return the rows of a dequantized table as a layer."""
@@ -121,7 +121,7 @@ class _Rewriter:
             return node
         if indices is None or indices.known is not None:
             return node
-        inputs = _without_trailing((gather.inputs[1], *operands))
+        inputs = without_trailing((gather.inputs[1], *operands))
         op = WeightQuantizedEmbedding()
         return replace(gather, op=op, inputs=inputs, outputs=node.outputs)
 
@@ -176,10 +176,3 @@ class _Rewriter:
         if name is None or array is None or array.size != max(shape, default=1):
             return None
         return derive(self.graph, name, array.reshape(shape), ".numbers")
-
-
-def _without_trailing(inputs: tuple[str | None, ...]) -> tuple[str | None, ...]:
-    """Return operands without omitted ones at the end."""
-    while inputs[-1] is None:
-        inputs = inputs[:-1]
-    return inputs

@@ -53,7 +53,7 @@ def activate(x: Value, name: str | None, parameters: Sequence[float | None]) -> 
         if value is not None
     }
     if name == "Clip":
-        return ops.clip(x, *options.values())
+        return ops.clip(x, options.get("lower"), options.get("upper"))
     return function(x, **options)
 
 
