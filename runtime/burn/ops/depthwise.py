@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from burn.ops.support import Array, namespace
+from burn.ops.support import Array, contract, namespace
 from burn.ops.window import Windows, every_window
 
 #: Where windows stand side by side, places and channels are one axis of so many
@@ -104,7 +104,7 @@ def correlate_depthwise(padded: Array, outer: Array, wins: Windows) -> Array:
     weight = namespace(padded).empty(shape, padded.dtype)
     channel = len(axes)
     for tap, keys in wins.places():
-        weight[(slice(None), slice(None), *tap)] = np.einsum(
+        weight[(slice(None), slice(None), *tap)] = contract(
             padded[(slice(None), *keys)],
             [*axes, channel],
             outer,

@@ -10,7 +10,7 @@ from burn.ops import bounds, numpy_times
 from burn.ops.broadcast import like
 from burn.ops.reduction import sum
 from burn.ops.shape import reshape, transpose, unsqueeze
-from burn.ops.support import Array, accumulate, numeric
+from burn.ops.support import Array, accumulate, contract, numeric
 from burn.primitive import primitive
 
 # Not of ``string``, whose import compiles regular expressions.
@@ -131,7 +131,7 @@ def einsum(equation: str, xs: list[Array]) -> Array:
     for x in xs[1:]:
         dtype = dtypes.promote(dtype, x.dtype)
     operands = [accumulate(x.astype(dtype, copy=False)) for x in xs]
-    total = np.einsum(equation, *operands, optimize=len(xs) > 1)
+    total = contract(equation, *operands, optimize=len(xs) > 1)
     return total.astype(dtype)
 
 

@@ -12,7 +12,7 @@ from burn.ops.broadcast import expand
 from burn.ops.casting import cast
 from burn.ops.logic import where
 from burn.ops.shape import reshape
-from burn.ops.support import Array, Axes, accumulate, axes_of, namespace
+from burn.ops.support import Array, Axes, accumulate, axes_of, contract, namespace
 from burn.primitive import composite, primitive
 from burn.tensor import Tensor
 
@@ -62,13 +62,13 @@ def total_product(x: Array, y: Array, axes: tuple[int, ...]) -> Array:
     if axis is None:
         every = list(range(x.ndim))
         left = [a for a in every if a not in axes]
-        return np.expand_dims(np.einsum(x, every, y, every, left), axes)
+        return np.expand_dims(contract(x, every, y, every, left), axes)
     if x.shape[axis] < 2 * BLOCK:
         return _total(total_product(x, y, (axis,)), axes, True)
     (blocks, rest), (others, other) = _blocks(x, axis), _blocks(y, axis)
     every = list(range(x.ndim + 1))
     left = [a for a in every if a != axis]
-    total = _total(np.einsum(blocks, every, others, every, left), axes, True)
+    total = _total(contract(blocks, every, others, every, left), axes, True)
     return total + total_product(rest, other, axes) if rest.size else total
 
 

@@ -20,7 +20,7 @@ from burn.ops.indexing import add_rows
 from burn.ops.logic import logical_and, where
 from burn.ops.padding import stack
 from burn.ops.scatter import gather_elements
-from burn.ops.support import Array, namespace
+from burn.ops.support import Array, contract, namespace
 from burn.primitive import primitive
 
 #: The index of a missing element; every sum with it is negative.
@@ -130,7 +130,7 @@ def gather_dot(grad: Array, x: Array, index: Array) -> Array:
     out = namespace(x).empty(index.shape, dtype)
     for tap in range(index.shape[1]):
         part = _read(rows, _flat(index[:, tap], size)).astype(dtype, copy=False)
-        dots = np.einsum("pc,pc->p", part, other)
+        dots = contract("pc,pc->p", part, other)
         out[:, tap] = dots.reshape(batch, index.shape[2])
     return out.astype(grad.dtype, copy=False)
 

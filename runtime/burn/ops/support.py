@@ -212,3 +212,19 @@ def on_host(values: Any) -> Any:
 def accumulate(x: Array) -> Array:
     """Return ``x`` converted from half types to float32, so that sums are accurate."""
     return x.astype(np.float32) if x.dtype in dtypes.HALVES else x
+
+
+def contract(*operands: Any, **named: Any) -> Array:
+    """Return ``einsum(*operands, **named)``, with 0 for sums over no elements.
+
+    NumPy gives arrays without elements strides of 0, takes the operand for a constant,
+    and multiplies by what lies at its address: NaN, now and then.
+    """
+    if all(x.size for x in operands if isinstance(x, np.ndarray)):
+        return np.einsum(*operands, **named)
+    zeros = [_zeros_like(x) if isinstance(x, np.ndarray) else x for x in operands]
+    return np.einsum(*zeros, **named)
+
+
+def _zeros_like(x: Array) -> Array:
+    return np.broadcast_to(np.zeros((), x.dtype), x.shape)

@@ -9,7 +9,7 @@ from burn.ops.elementwise import exp, pow
 from burn.ops.matmul import linear, matmul
 from burn.ops.reduction import sum as sum_
 from burn.ops.shape import transpose
-from burn.ops.support import Array, namespace
+from burn.ops.support import Array, contract, namespace
 from burn.primitive import composite, primitive
 
 #: The maximum number of differences in memory.
@@ -26,7 +26,7 @@ def squared_distance(x: Array, y: Array) -> Array:
     step = max(1, _BLOCK // max(1, y.size))
     for start in range(0, len(x), step):
         apart = x[start : start + step, None] - y
-        out[start : start + step] = xp.einsum("nmf,nmf->nm", apart, apart)
+        out[start : start + step] = contract("nmf,nmf->nm", apart, apart)
     return out
 
 
@@ -108,7 +108,7 @@ def _coupled(beats: Array) -> Array:
     active = xp.arange(count)
     for _ in range(_ROUNDS):
         matrices, p = matrix[active], out[active]
-        slope = xp.einsum("nij,nj->ni", matrices, p)
+        slope = contract("nij,nj->ni", matrices, p)
         level = (p * slope).sum(1)
         off = (xp.abs(slope - level[:, None]) >= _TOLERANCE / classes).any(1)
         if not bool(off.any()):

@@ -5,9 +5,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
+from numpy.testing import assert_array_equal
 
 import burn
 from burn import ops
+from burn.ops.support import contract
 from tests.runtime.gradcheck import check_gradient
 
 RNG = np.random.default_rng(5)
@@ -109,3 +112,16 @@ def test_gradients_of_a_product_over_an_axis_of_no_elements() -> None:
     )
     gradients = ops.sum(x @ y).backward()
     assert [gradients[of].shape for of in (x, y)] == [(5, 4, 0), (0, 3)]
+
+
+def test_sums_over_no_elements_do_not_read_memory() -> None:
+    """NumPy's ``einsum`` multiplies by what lies behind an operand of stride 0."""
+    unread = np.full(64, np.nan, np.float32)
+    x = as_strided(unread, (6, 0), (4, 0))
+    y = as_strided(unread, (6, 0), (4, 4))
+    assert_array_equal(contract("pc,pc->p", x, y), np.zeros(6))
+    assert_array_equal(contract("pc,pc->p", y, x), np.zeros(6))
+    assert_array_equal(contract(x, [0, 1], y, [2, 1], [0, 2]), np.zeros((6, 6)))
+    assert_array_equal(contract("pc,k->pk", x, unread), np.zeros((6, 64)))
+    assert_array_equal(ops.einsum("pc,pc->p", [x, y]).numpy(), np.zeros(6))
+    assert contract("pc,pc->pc", x, y).shape == (6, 0)
