@@ -13,7 +13,7 @@ import numpy as np
 
 from burn import dtypes
 from burn.dtypes import DType
-from burn_ir.dim import LARGEST, Dim, Poly, lower_bound, same, symbol
+from burn_ir.dim import LARGEST, Dim, Poly, lower_bound, maximum, same, symbol
 from burn_ir.errors import InvalidOperand, Undecided
 
 Array = np.ndarray[Any, Any]
@@ -106,7 +106,7 @@ def is_unnamed(dim: Dim) -> bool:
 
 
 def is_from_data(dim: Dim) -> bool:
-    """Return whether ``dim`` contains a symbol of :func:`burn_ir.dim.unnamed`."""
+    """Return whether ``dim`` contains a symbol of ``unnamed()``."""
     return is_unnamed(dim) and re.search(r"\?\d", str(dim)) is not None
 
 
@@ -141,6 +141,9 @@ def _join(dims: list[Dim], types: tuple[Type, ...]) -> Dim:
     open_dims = [d for d in dims if not isinstance(d, int)]
     # Exporters slice stored tables to a dimension of an input, whose name is clearer.
     named = [d for d in open_dims if not is_from_data(d)]
+    # An extent is not negative: n - 1 and max(n - 1, 0) are one, as in x + x[:-1].
+    bounded = {larger for d in named if (larger := maximum(d, 0)) != d}
+    named = [d for d in named if d not in bounded]
     return joint(named or open_dims) if open_dims else 1
 
 

@@ -83,6 +83,7 @@ from burn_import.passes.shapes.reshape_targets import reshape_targets
 from burn_import.passes.shapes.roll import roll
 from burn_import.passes.shapes.shape_sources import shape_sources
 from burn_import.passes.shapes.single_slices import single_slices
+from burn_import.passes.shapes.slices_of_writes import slices_of_writes
 from burn_import.passes.shapes.splits import splits
 from burn_import.passes.shapes.squeeze_transpose import squeeze_transpose
 from burn_import.passes.shapes.unflatten_heads import unflatten_heads
@@ -116,6 +117,7 @@ PASSES: tuple[Pass, ...] = (
     repetitions,
     requantizations,
     written_slices,
+    slices_of_writes,
     growing_concats,
     strided_views,
     implicit_broadcast,

@@ -17,7 +17,7 @@ from burn_import.rewriting.graphs import with_nodes
 from burn_import.structure.folded_expressions import infer_derived
 from burn_import.structure.places import Places
 from burn_ir.dim import Dim, Poly
-from burn_ir.graph import Graph, Node
+from burn_ir.graph import Constants, Graph, Node
 from burn_ir.names import free_name
 from burn_ir.ops.indexing import Gather
 from burn_ir.ops.shape import Shape, Squeeze
@@ -135,6 +135,14 @@ def extent_values(graph: Graph) -> set[str]:
     return names
 
 
+def owns_weight(constants: Constants, node: Node) -> bool:
+    """Return whether ``node`` reads a weight, whose key fixes its module."""
+    stored = [n for n in node.inputs if n in constants and n not in constants.literals]
+    return any(
+        n is not None and is_float(constants[n].dtype) and "." in n for n in stored
+    )
+
+
 class _Hoisting:
     def __init__(self, graph: Graph, node_paths: Places) -> None:
         self.layers = node_paths.layers
@@ -161,19 +169,10 @@ class _Hoisting:
             if name is not None
             for user in self.users.get(name, ())
         ]
-        fixed = bool(node.op.bodies()) or self.owns(node)
+        fixed = bool(node.op.bodies()) or owns_weight(self.constants, node)
         if id(node) in self.layers:
             fixed = not self.regular.issuperset(filter(None, node.outputs))
         self.targets[id(node)] = own if fixed else common([own, *readers])
-
-    def owns(self, node: Node) -> bool:
-        """Return whether ``node`` reads a weight, whose key fixes its module."""
-        literals = self.constants.literals
-        stored = [n for n in node.inputs if n in self.constants and n not in literals]
-        return any(
-            n is not None and is_float(self.constants[n].dtype) and "." in n
-            for n in stored
-        )
 
     def undo_move(self, node: Node, own: Path) -> None:
         """Undo a move if all readers of ``node`` stayed inside."""

@@ -34,6 +34,7 @@ from burn_import.structure.scopes.module_scopes import ModuleScopes
 from burn_import.structure.scopes.unscoped_nodes import with_affine_scopes
 from burn_import.structure.sequential import find_sequences
 from burn_import.structure.shared_classes import share_classes, signature
+from burn_import.structure.sibling_hoisting import hoist_like_siblings
 from burn_import.structure.state_owners import hold_states, share_inner_tensors
 from burn_import.structure.unused_weights import hold_unread
 from burn_import.structure.wrappers import without_wrapper
@@ -71,7 +72,8 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
         node_paths.scopes = with_affine_scopes(graph, node_paths.scopes)
         graph, node_paths = with_outer_shapes(graph, node_paths)
         graph, node_paths = with_own_activations(graph, node_paths)
-    node_paths = hoist_shared_nodes(graph, node_paths)
+    hoisted = hoist_shared_nodes(graph, node_paths)
+    node_paths = hoist_like_siblings(graph, node_paths, hoisted)
     node_paths = move_quantizers(graph, node_paths)
     node_paths = with_quantizers(graph, node_paths)
     run = _Recovery(graph, node_paths, forks, path)

@@ -18,7 +18,7 @@ from burn_import.tracing.trace import (
     Symbol,
     blocks_of,
 )
-from burn_ir.dim import Atom, Dim, Extremum, FloorDiv, Poly, symbol
+from burn_ir.dim import Atom, Dim, Extremum, FloorDiv, Poly, symbol, with_numbers_inside
 
 COUNTERS = ("i", "j", "k")
 
@@ -41,6 +41,9 @@ def _pieces(dim: Dim, extents: Collection[Dim]) -> Iterator[Dim]:
 
 
 def _atom_pieces(factor: Atom, extents: Collection[Dim]) -> Iterator[Dim]:
+    if _value(factor) in extents:
+        yield _value(factor)
+        return
     shifted = _shifted(factor, extents)
     if shifted is not None:
         yield shifted
@@ -52,7 +55,7 @@ def _atom_pieces(factor: Atom, extents: Collection[Dim]) -> Iterator[Dim]:
     if isinstance(factor, ParameterExtent):
         return
     plain = symbol(factor)
-    multiple = None if plain in extents else _multiple(plain, extents)
+    multiple = _multiple(plain, extents)
     yield plain if multiple is None else multiple
 
 
@@ -248,7 +251,7 @@ class Extents:
             return atom(str(dim))
         if dim in self.locals:
             return atom(self.locals[dim])
-        dim = self._solved(dim)
+        dim = with_numbers_inside(self._solved(dim))
         total: Expression | None = None
         terms = sorted(dim.terms, key=lambda term: not term[0])
         if terms[0][1] < 0:  # `256 - size` rather than `-size + 256`
@@ -289,21 +292,17 @@ class Extents:
         return result
 
     def _factor(self, factor: Atom) -> Expression:
+        if _value(factor) in self.locals:
+            return atom(self.locals[_value(factor)])
         if isinstance(factor, FloorDiv):
             divisor = self.write(factor.divisor)
             return self.write(factor.numerator).infix("//", divisor, 13)
         if isinstance(factor, Extremum):
-            whole = _value(factor)
-            if whole in self.locals:
-                return atom(self.locals[whole])
             operands = ", ".join(self.write(one).text for one in factor.operands)
             return atom(f"{factor.name}({operands})")
         if isinstance(factor, ParameterExtent):
             return atom(factor)
-        plain = symbol(factor)
-        if plain in self.locals:
-            return atom(self.locals[plain])
-        multiple = _multiple(plain, self.locals)
+        multiple = _multiple(symbol(factor), self.locals)
         assert multiple is not None
         local = atom(self.locals[multiple])
         return local.infix("//", atom(str(multiple.terms[0][1])), 13)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from burn import dtypes, ops
 from burn.dtypes import int64, is_float
-from burn_ir.dim import Dim, at_least, unnamed
+from burn_ir.dim import FAR, Dim, span, unnamed
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.op import Layer, Op, Type, Value, operator
 from burn_ir.ops.support import (
@@ -22,9 +22,6 @@ from burn_ir.ops.support import (
 )
 from burn_ir.types import is_unnamed
 from burn_ir.upgrade import Draft
-
-#: Ends beyond these mean "to the end", whatever the dimension.
-FAR = 2**31 - 1
 
 
 @operator
@@ -175,42 +172,6 @@ def _axes(data: Type, starts: Type, axes: Type | None) -> tuple[int, ...] | None
             return None
     numbers = known_ints(axes)
     return None if numbers is None else data.axes(numbers)
-
-
-def span(extent: Dim, start: Dim | None, end: Dim | None, step: int | None) -> Dim:
-    """Return the number of elements from ``start`` to ``end``, or a fresh symbol."""
-    if start is None or end is None or step is None:
-        return unnamed()
-    if isinstance(extent, int) and isinstance(start, int) and isinstance(end, int):
-        if step < 0:
-            start = max(start, -extent)
-        return len(range(*slice(start, end, step).indices(extent)))
-    try:
-        if step > 0:
-            first, last = _clamp(start, extent), _clamp(end, extent)
-            return -((first - last) // step) if at_least(last, first) else 0
-        return _backwards(extent, start, end, step)
-    except Undecided:
-        return unnamed()
-
-
-def _clamp(bound: Dim, extent: Dim) -> Dim:
-    """Return a bound as an index in ``[0, extent]``."""
-    if isinstance(bound, int) and abs(bound) >= FAR:
-        return extent if bound > 0 else 0
-    if not at_least(bound, 0):
-        bound = bound + extent
-        return bound if at_least(bound, 0) else 0
-    return bound if at_least(extent, bound) else extent
-
-
-def _backwards(extent: Dim, start: Dim, end: Dim, step: int) -> Dim:
-    """Return the length of a whole axis read from its end."""
-    from_end = start == -1 or (isinstance(start, int) and start >= FAR)
-    to_start = isinstance(end, int) and end <= -FAR
-    if not from_end or not to_start:
-        raise Undecided("where it stops depends on the extent")
-    return -(-extent // -step)
 
 
 def _cuts(data: Value, bounds: tuple[Value, ...]) -> list[Cut] | None:

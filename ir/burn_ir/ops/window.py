@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from burn_ir.dim import Dim, Poly, unnamed
+from burn_ir.dim import Dim, Poly, minimum
 from burn_ir.errors import InvalidOperand, Undecided
 from burn_ir.ops.options import non_default, one
 
@@ -45,12 +45,11 @@ class Geometry:
         room = extent + before + after - self.covered[axis]
         if not self.ceil_mode:
             return _positive(room // step + 1)
-        count = (room + step - 1) // step + 1
-        try:
-            # A window must not start in the padding at the end.
-            return _positive(count - int((count - 1) * step >= extent + before))
-        except Undecided:
-            return unnamed()
+        count = (room + (step - 1)) // step + 1
+        if isinstance(self.covered[axis], int) and step + after <= self.covered[axis]:
+            return _positive(count)
+        # A window must not start in the padding at the end.
+        return _positive(minimum(count, (extent + before + (step - 1)) // step))
 
     def padding(self, size: tuple[Dim, ...]) -> Pads:
         """Return the padding before and after each axis of ``size``."""

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.importer.looped import check, normal
 from tests.importer.structure.scoped_net import ScopedNet, check_import
 
 
@@ -54,3 +55,20 @@ def test_an_extent_of_another_value_is_read_from_it(tmp_path: Path) -> None:
     imported = check_import(tmp_path, net.model(y), net.feeds(5))
     assert "self.decoder(self.stem(image), image)" in imported.source
     assert "ops.array(" not in imported.source
+
+
+@pytest.mark.parametrize("count", [4, 6])
+def test_a_table_of_positions_is_computed(count: int, tmp_path: Path) -> None:
+    """A few positions are written as numbers; more as a range and a sum."""
+    numbers = ", ".join(map(str, range(1, count + 1)))
+    text = f"""agraph (float[seq, 3] x) => (float[k, 1, 3] y) {{
+    back = Constant <value = int64[{count}, 1] {{{numbers}}}> ()
+    shape = Shape (x)
+    zero = Constant <value = int64 {{0}}> ()
+    seq = Gather (shape, zero)
+    rows = Sub (seq, back)
+    y = Gather (x, rows)
+    }}"""
+    feeds = [{"x": normal(size, 3, seed=size)} for size in (6, 9)]
+    source = check(tmp_path, text, *feeds)
+    assert ("seq - 1" in source) == (count == 4)

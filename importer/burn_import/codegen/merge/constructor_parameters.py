@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, permutations
 from typing import Any
 
 from burn_import.codegen.merge.expression_slots import MISSING, DifferError
@@ -159,12 +160,13 @@ class _Plan:
         values = [column.values[i] for i in present]
         if not all(type(value) is int for value in values):
             return ""
-        for text, row in self.terms(label):
+        differences = self.differences(column) if column.derived else ()
+        for text, row in chain(self.terms(label), differences):
             if [row[i] for i in present] == values:
                 return text
         return ""
 
-    def terms(self, label: str) -> Iterator[tuple[str, list[Any]]]:
+    def terms(self, label: str) -> Iterator[tuple[str, Sequence[Any]]]:
         """Yield expressions of the parameters that may equal a column."""
         whole = [p for p in self.constructor.parameters if p.kind == "int"]
         for p in whole:
@@ -183,6 +185,17 @@ class _Plan:
                     yield f"{p.name} // {k}", [v // k for v in p.values]
         if label == "head_size":
             yield from _quotients(whole)
+
+    def differences(self, column: Column) -> Iterator[tuple[str, Sequence[Any]]]:
+        """Yield differences of sizes: an axis is sliced from one size to another."""
+        sizes = [p for p in self.constructor.parameters if p.name.startswith("size")]
+        sizes = [p for p in sizes if p.kind == "int"]
+        for p, q in permutations(sizes, 2):
+            pairs = zip(p.values, q.values, strict=True)
+            yield f"{p.name} - {q.name}", tuple(a - b for a, b in pairs)
+        for p in sizes if MISSING not in column.values else ():
+            whole = column.values[0] + p.values[0]
+            yield f"{whole} - {p.name}", tuple(whole - size for size in p.values)
 
     def add_parameter(self, column: Column, labels: Sequence[str]) -> str:
         """Add a parameter for the column, named after its uses."""

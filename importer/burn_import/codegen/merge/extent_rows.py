@@ -30,8 +30,7 @@ def check_extents(
         DifferError: some dimensions neither match nor can be inferred.
     """
     for operand_path, row in rows.items():
-        origins = _origins(union, bodies, row, _is_equal)
-        if len(set(origins)) == 1 and None not in origins:
+        if _origin(union, bodies, row, _is_equal) is not None:
             continue
         quotient = _quotient(union, bodies, row)
         if quotient is not None:
@@ -62,27 +61,35 @@ def implied_extent(
         yield (number, 1, axis), extent
 
 
-def _origins(
+def _origin(
     union: Union,
     bodies: Sequence[Body],
     row: Sequence[Any],
     fits: Callable[[Dim, Any], int],
-) -> list[Origin | None]:
-    """Return for each body the first parameter and axis that ``fits`` its dimension."""
-    return [
-        next((at for at, dim in _dims(union, bodies, n) if fits(dim, value)), None)
-        for n, value in enumerate(row)
-        if value is not MISSING
-    ]
+) -> Origin | None:
+    """Return the parameter and axis that ``fits`` the dimensions of all bodies.
+
+    The first body reads its dimension from the first one that fits.
+    """
+    pairs = [(n, value) for n, value in enumerate(row) if value is not MISSING]
+    first, value = pairs[0]
+    dims = _dims(union, bodies, first)
+    at = next((at for at, dim in dims if fits(dim, value)), None)
+    if at is None:
+        return None
+    for number, value in pairs[1:]:
+        dim = dict(_dims(union, bodies, number)).get(at)
+        if dim is None or not fits(dim, value):
+            return None
+    return at
 
 
 def _quotient(
     union: Union, bodies: Sequence[Body], row: Sequence[Any]
 ) -> Quotient | None:
     """Return the dimensions as those of a parameter divided by a number per body."""
-    origins = _origins(union, bodies, row, _units)
-    at = origins[0]
-    if at is None or set(origins) != {at} or row[0] is MISSING:
+    at = _origin(union, bodies, row, _units)
+    if at is None or row[0] is MISSING:
         return None
     numbers = tuple(
         (

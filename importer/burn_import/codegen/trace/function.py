@@ -55,6 +55,8 @@ from burn_ir.types import Type
 
 #: Known contents that stand in the source; more are computed when the model runs.
 LONGEST_LITERAL = 8
+#: The same for tables of formulas, such as positions from the length of a sequence.
+LONGEST_TABLE = 4
 
 
 @dataclass
@@ -300,7 +302,7 @@ class Run:
             return False
         if not all(
             t.known is not None
-            and t.known.size <= LONGEST_LITERAL
+            and t.known.size <= _longest(t)
             and all(bindable(d, self.extents) for d in _dims(t))
             for t in types
         ):
@@ -357,3 +359,9 @@ def _dims(value_type: Type) -> list[Dim]:
     if value_type.known.dtype != object:
         return []
     return [d for d in value_type.known.ravel().tolist() if isinstance(d, Poly)]
+
+
+def _longest(t: Type) -> int:
+    """Return the number of elements that a literal may have."""
+    is_table = t.rank > 1 and any(True for _ in _dims(t))
+    return LONGEST_TABLE if is_table else LONGEST_LITERAL

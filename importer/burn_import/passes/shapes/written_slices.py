@@ -18,11 +18,12 @@ from burn_ir.types import Array
 
 #: The least number of writes that are replaced.
 FEWEST_WRITES = 3
-_SCATTERS = ("ScatterElements", "ScatterND")
+#: Operators that write into a copy of a tensor.
+SCATTERS = ("ScatterElements", "ScatterND")
 
 
 @dataclass(frozen=True)
-class _Write:
+class Write:
     """``result[..., start:stop] = update`` at an axis of a copy of ``base``."""
 
     base: str
@@ -40,10 +41,10 @@ def written_slices(graph: Graph) -> Graph:
     A loop that fills a tensor, ``y[:, t] = ...``, is exported as a chain of scatters,
     or of concatenations with slices of the tensor before.
     """
-    if graph.operators.isdisjoint((*_SCATTERS, "Slice")):
+    if graph.operators.isdisjoint((*SCATTERS, "Slice")):
         return graph
     flow = Dataflow(graph)
-    writes = dict(_writes(graph, flow))
+    writes = dict(written_by(graph, flow))
     if len(writes) < FEWEST_WRITES - 1:  # the first may be a concatenation
         return graph
     bases = {write.base for write in writes.values()}
@@ -55,13 +56,14 @@ def written_slices(graph: Graph) -> Graph:
     return with_nodes(graph, nodes)
 
 
-def _writes(graph: Graph, flow: Dataflow) -> Iterator[tuple[str, _Write]]:
+def written_by(graph: Graph, flow: Dataflow) -> Iterator[tuple[str, Write]]:
+    """Yield the results that are a copy of a tensor with slices written into it."""
     ramps = Ramps(flow)
     for node in graph.nodes:
         if node.op.domain or node.outputs[0] is None:
             continue
         write = None
-        if node.op.onnx in _SCATTERS:
+        if node.op.onnx in SCATTERS:
             write = _written_slices(flow, ramps, node)
         elif node.op.onnx == "Concat":
             write = _between_slices(flow, node)
@@ -69,7 +71,7 @@ def _writes(graph: Graph, flow: Dataflow) -> Iterator[tuple[str, _Write]]:
             yield node.output, write
 
 
-def _written_slices(flow: Dataflow, ramps: Ramps, node: Node) -> _Write | None:
+def _written_slices(flow: Dataflow, ramps: Ramps, node: Node) -> Write | None:
     """Return the slices that a scatter replaces as a whole."""
     base, name, update = node.inputs
     shape, extents = flow.extents(base), flow.extents(update)
@@ -91,7 +93,7 @@ def _written_slices(flow: Dataflow, ramps: Ramps, node: Node) -> _Write | None:
     start = ramp.offset + shape[axis] if ramp.offset < 0 else ramp.offset
     if not isinstance(start, int) or list(steps) != expected:
         return None
-    return _Write(base, axis, start, start + count, update, (node,))
+    return Write(base, axis, start, start + count, update, (node,))
 
 
 def _positions(indices: Array | None, axis: int) -> Ramp | None:
@@ -105,7 +107,7 @@ def _positions(indices: Array | None, axis: int) -> Ramp | None:
     return ramp_of_array(indices[..., axis]) if is_whole else None
 
 
-def _between_slices(flow: Dataflow, node: Node) -> _Write | None:
+def _between_slices(flow: Dataflow, node: Node) -> Write | None:
     """Return the value between the first and last slices of a tensor, as a write."""
     rank = len(flow.extents(node.output))
     if not rank or not 2 <= len(node.inputs) <= 3:
@@ -126,7 +128,7 @@ def _between_slices(flow: Dataflow, node: Node) -> _Write | None:
         return None
     if last != extent or len(extents) != rank or extents[axis] != stop - start:
         return None
-    return _Write(base, axis, start, stop, update, (node, *(one[0] for one in slices)))
+    return Write(base, axis, start, stop, update, (node, *(one[0] for one in slices)))
 
 
 def _slice(flow: Dataflow, name: str | None, axis: int) -> tuple[Node, int, int] | None:
@@ -146,7 +148,7 @@ def _slice(flow: Dataflow, name: str | None, axis: int) -> tuple[Node, int, int]
     return node, start, stop
 
 
-def _chain(writes: dict[str, _Write], last: str) -> list[_Write]:
+def _chain(writes: dict[str, Write], last: str) -> list[Write]:
     """Return the writes along one axis that lead to ``last``, which comes first."""
     chain = [writes[last]]
     while chain[-1].base in writes and writes[chain[-1].base].axis == chain[0].axis:
@@ -154,7 +156,7 @@ def _chain(writes: dict[str, _Write], last: str) -> list[_Write]:
     return chain
 
 
-def _join_writes(flow: Dataflow, chain: list[_Write]) -> list[Node]:
+def _join_writes(flow: Dataflow, chain: list[Write]) -> list[Node]:
     """Return the nodes that replace the last write; none if the base is still read."""
     if len(chain) < FEWEST_WRITES - 1:
         return []
@@ -194,7 +196,7 @@ def _unwritten(
     return [(start, stop) for start, stop in ends if start != stop]
 
 
-def _slots(flow: Dataflow, chain: list[_Write]) -> dict[tuple[int, int], str]:
+def _slots(flow: Dataflow, chain: list[Write]) -> dict[tuple[int, int], str]:
     """Return the written values, by their first position and the one after the last.
 
     The first write of a chain may be folded: a concatenation with a constant.

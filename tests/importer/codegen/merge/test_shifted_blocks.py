@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from burn_import.codegen.merge.constructor_parameters import constructor
+from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.init_fields import Column
 from tests.importer.codegen.merge.test_families import Layers, gemm, linear
 from tests.importer.codegen.merge.test_optional_blocks import NUMBERS
@@ -98,6 +99,18 @@ def test_sizes_are_windows_times_their_size() -> None:
     result = constructor(columns, [])
     assert result.texts[:2] == ["windows", "7 * windows"]
     assert result.signature == ", windows: int, size: int"
+
+
+def test_slices_start_at_differences_of_sizes() -> None:
+    whole, rest = Column((32, 16), "size", ""), Column((30, 15), "size", "")
+    start = Column((2, 1), "width", "", derived=True)
+    assert constructor([whole, rest, start], []).texts[2] == "size - size2"
+    of_one = constructor(
+        [Column((31, 30), "size", ""), Column((1, 2), "width", "", True)], []
+    )
+    assert of_one.texts == ["size", "32 - size"]
+    with pytest.raises(DifferError):
+        constructor([whole, Column((3, 1), "width", "", derived=True)], [])
 
 
 def test_heads_are_heads_in_layers_too() -> None:

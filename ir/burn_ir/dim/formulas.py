@@ -1,18 +1,11 @@
-"""Dimensions of tensors: integers, or polynomials in named symbols.
-
-``batch * 4``, ``past + seq`` and ``(sequence - 192) // 128 + 1`` are dimensions.
-Equality of dimensions is structural; whether two of them are equal for every value of
-their symbols is a question for :func:`same`, which may be undecided.
-"""
+"""Polynomials with quotients, maxima and minima, in a normal form."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
+from itertools import combinations
 from math import gcd
 from typing import Any, TypeAlias, Union
 
@@ -82,18 +75,18 @@ class Poly:
         if not isinstance(other, int | Poly):
             return NotImplemented
         total = dict(self.terms)
-        for product, coefficient in _terms(other):
+        for product, coefficient in terms_of(other):
             total[product] = total.get(product, 0) + coefficient
         return _poly(total)
 
     def __mul__(self, other: Dim) -> Dim:
         if not isinstance(other, int | Poly):
             return NotImplemented
-        if len(self.terms) * len(_terms(other)) > LARGEST:
+        if len(self.terms) * len(terms_of(other)) > LARGEST:
             raise Undecided(_TOO_LARGE)
         total: dict[Monomial, int] = {}
         for left, a in self.terms:
-            for right, b in _terms(other):
+            for right, b in terms_of(other):
                 product = tuple(sorted(left + right, key=_atom_key))
                 total[product] = total.get(product, 0) + a * b
         return _poly(total)
@@ -141,7 +134,8 @@ class Poly:
 
     def __str__(self) -> str:
         text = ""
-        for product, coefficient in sorted(self.terms, key=lambda t: not t[0]):
+        terms = with_numbers_inside(self).terms
+        for product, coefficient in sorted(terms, key=lambda t: not t[0]):
             size = abs(coefficient)
             alone = size == len(product) == 1 and (coefficient > 0 or text != "")
             factors = [str(atom) if alone else _factor(atom) for atom in product]
@@ -161,7 +155,8 @@ def symbol(name: str) -> Poly:
     return Poly((((name,), 1),))
 
 
-def _terms(dim: Dim) -> tuple[tuple[Monomial, int], ...]:
+def terms_of(dim: Dim) -> tuple[tuple[Monomial, int], ...]:
+    """Return the products of a dimension, with their coefficients."""
     if isinstance(dim, Poly):
         return dim.terms
     return (((), int(dim)),) if dim else ()
@@ -177,6 +172,9 @@ def _term_key(term: tuple[Monomial, int]) -> tuple[int, list[tuple[bool, str]]]:
 
 def _poly(total: Mapping[Monomial, int]) -> Dim:
     terms = tuple(sorted(((p, c) for p, c in total.items() if c), key=_term_key))
+    pair = _both_extrema(dict(terms))
+    if pair is not None:
+        return _poly({**dict(terms), **pair[0]}) + pair[1]
     if not terms:
         return 0
     if len(terms) == 1 and not terms[0][0]:
@@ -184,6 +182,29 @@ def _poly(total: Mapping[Monomial, int]) -> Dim:
     if _size(terms) > LARGEST:
         raise Undecided(_TOO_LARGE)
     return Poly(terms)
+
+
+def _both_extrema(
+    terms: Mapping[Monomial, int],
+) -> tuple[dict[Monomial, int], Dim] | None:
+    """Return new coefficients and a sum for ``min(a, b) + max(a, b)``: ``a + b``.
+
+    The operands of both may differ by a number. None if there is no such pair.
+    """
+    extrema: dict[Monomial, Extremum] = {}
+    for product in terms:
+        atom = product[0] if len(product) == 1 else None
+        if isinstance(atom, Extremum):
+            extrema[product] = atom
+    for one, other in combinations(extrema, 2):
+        least, most = extrema[one].operands, extrema[other].operands
+        a, b = (x - y for x, y in zip(least, most, strict=True))
+        of_both = min(terms[one], terms[other], key=abs)
+        is_pair = extrema[one].name != extrema[other].name and a == b
+        if is_pair and isinstance(a, int) and terms[one] * terms[other] > 0:
+            left = {one: terms[one] - of_both, other: terms[other] - of_both}
+            return left, (least[0] + most[1]) * of_both
+    return None
 
 
 def _size(terms: tuple[tuple[Monomial, int], ...]) -> int:
@@ -197,7 +218,7 @@ def _size(terms: tuple[tuple[Monomial, int], ...]) -> int:
 def _atom_size(atom: Atom) -> int:
     if isinstance(atom, str):
         return 1
-    return 1 + sum(_size(_terms(operand)) for operand in atom.operands)
+    return 1 + sum(_size(terms_of(operand)) for operand in atom.operands)
 
 
 def maximum(a: Dim, b: Dim) -> Dim:
@@ -211,11 +232,12 @@ def minimum(a: Dim, b: Dim) -> Dim:
 
 
 def _extremum(name: str, a: Dim, b: Dim) -> Dim:
-    try:
-        return a if at_least(a, b) == (name == "max") else b
-    except Undecided:
-        x, y = sorted((a, b), key=lambda dim: (isinstance(dim, int), str(dim)))
-        return _poly({(Extremum(name, (x, y)),): 1})
+    for larger, smaller in ((a, b), (b, a)):
+        difference = lower_bound(larger - smaller)
+        if difference is not None and difference >= 0:
+            return larger if name == "max" else smaller
+    x, y = sorted((a, b), key=lambda dim: (isinstance(dim, int), str(dim)))
+    return _poly({(Extremum(name, (x, y)),): 1})
 
 
 def floor_div(numerator: Dim, divisor: Dim) -> Dim:
@@ -232,26 +254,39 @@ def floor_div(numerator: Dim, divisor: Dim) -> Dim:
         return numerator
     if divisor <= 0:
         raise Undecided(f"cannot divide {numerator} by {divisor}")
-    whole = {p: c // divisor for p, c in _terms(numerator) if c % divisor == 0}
-    rest = _poly({p: c for p, c in _terms(numerator) if c % divisor})
+    whole = {p: c // divisor for p, c in terms_of(numerator) if p and c % divisor == 0}
+    rest = _poly({p: c for p, c in terms_of(numerator) if p not in whole})
+    return _poly(whole) + _rounded(rest, divisor)
+
+
+def _rounded(rest: Dim, divisor: int) -> Dim:
+    """Return ``rest // divisor``, where the divisor divides no coefficient.
+
+    The first coefficient of a quotient is positive, and its number at least 0 and less
+    than the divisor: ``-(-n // 2)`` is ``(n + 1) // 2``.
+    """
+    if not isinstance(rest, Poly):
+        return rest // divisor
+    if rest.terms[0][1] < 0:
+        return -floor_div(-rest + (divisor - 1), divisor)
     inner_quotient = _quotient_and_number(rest)
     if inner_quotient is not None:
         atom, number = inner_quotient
         once = atom.numerator + number * atom.divisor
-        rest = floor_div(once, atom.divisor * divisor)
-    elif isinstance(rest, Poly):
-        common = reduce(gcd, (c for _, c in rest.terms), divisor)
-        inner = _poly({p: c // common for p, c in rest.terms})
-        assert isinstance(inner, Poly)
-        rest = _poly({(FloorDiv(inner, divisor // common),): 1})
-    else:
-        rest //= divisor
-    return _poly(whole) + rest
+        return floor_div(once, atom.divisor * divisor)
+    common = reduce(gcd, (c for p, c in rest.terms if p), divisor)
+    if common > 1:  # the number is rounded down, too
+        shorter = _poly({p: c // common for p, c in rest.terms})
+        return floor_div(shorter, divisor // common)
+    number = dict(rest.terms).get((), 0)
+    numerator = rest - (number - number % divisor)
+    assert isinstance(numerator, Poly)
+    return _poly({(FloorDiv(numerator, divisor),): 1}) + number // divisor
 
 
 def _quotient_and_number(dim: Dim) -> tuple[FloorDiv, int] | None:
     """Return the parts of ``quotient + number``, None for other forms."""
-    terms = dict(_terms(dim))
+    terms = dict(terms_of(dim))
     number = terms.pop((), 0)
     for product, coefficient in terms.items():
         atom = product[0]
@@ -260,6 +295,17 @@ def _quotient_and_number(dim: Dim) -> tuple[FloorDiv, int] | None:
         if isinstance(atom, FloorDiv) and isinstance(atom.divisor, int):
             return atom, number
     return None
+
+
+def with_numbers_inside(dim: Poly) -> Poly:
+    """Return ``(n + 1) // 3 - 1`` as ``(n - 2) // 3``, but ``n // 3 - 1`` as it is."""
+    parts = _quotient_and_number(dim)
+    if parts is None or () not in dict(parts[0].numerator.terms):
+        return dim
+    atom, number = parts
+    numerator = atom.numerator + number * atom.divisor
+    assert isinstance(numerator, Poly)
+    return Poly((((FloorDiv(numerator, atom.divisor),), 1),))
 
 
 def _divide_by_poly(numerator: Dim, divisor: Poly) -> Dim:
@@ -275,11 +321,11 @@ def exact_div(numerator: Dim, divisor: Dim) -> Dim | None:
     """Return ``numerator / divisor`` if it is exact for all symbol values, or None."""
     if numerator == divisor:
         return 1
-    if len(_terms(divisor)) != 1:
+    if len(terms_of(divisor)) != 1:
         return None
-    ((factors, size),) = _terms(divisor)
+    ((factors, size),) = terms_of(divisor)
     total: dict[Monomial, int] = {}
-    for product, coefficient in _terms(numerator):
+    for product, coefficient in terms_of(numerator):
         left = list(product)
         for atom in factors:
             if atom not in left:
@@ -308,9 +354,13 @@ def lower_bound(dim: Dim) -> int | None:
 
 
 def _atom_bound(atom: Atom) -> int | None:
-    """Return a lower bound of a factor; a quotient may be 0 or negative."""
-    if not isinstance(atom, Extremum):
-        return 0 if isinstance(atom, str) else None
+    if isinstance(atom, str):
+        return 0
+    if isinstance(atom, FloorDiv):
+        bound = lower_bound(atom.numerator)
+        if bound is None or not isinstance(atom.divisor, int):
+            return None
+        return bound // atom.divisor
     bounds = [lower_bound(operand) for operand in atom.operands]
     known = [bound for bound in bounds if bound is not None]
     if atom.name == "max":
@@ -344,57 +394,3 @@ def same(a: Dim, b: Dim) -> bool:
         if bound is not None and bound > 0:
             return False
     raise Undecided(f"whether {a} equals {b} depends on the input")
-
-
-def symbols(dim: Dim) -> Iterator[str]:
-    """Yield the names that occur in ``dim``."""
-    for product, _ in _terms(dim):
-        for atom in product:
-            inner = () if isinstance(atom, str) else atom.operands
-            yield from (atom,) if isinstance(atom, str) else ()
-            yield from itertools.chain.from_iterable(map(symbols, inner))
-
-
-def bind(dim: Dim, values: Mapping[str, Any]) -> Any:
-    """Return ``dim`` with every symbol replaced by its value (integer or dimension).
-
-    Raises:
-        KeyError: a symbol has no value.
-    """
-    if not isinstance(dim, Poly):
-        return dim
-    total: Any = 0
-    for product, coefficient in dim.terms:
-        term: Any = coefficient
-        for atom in product:
-            if isinstance(atom, str):
-                term = term * values[atom]
-            else:
-                term = term * atom.of(*(bind(x, values) for x in atom.operands))
-        total = total + term
-    return total
-
-
-_counter: ContextVar[Iterator[int]] = ContextVar("burn_ir.unnamed")
-
-
-def unnamed() -> Poly:
-    """Return a fresh symbol for a data-dependent dimension.
-
-    Raises:
-        Undecided: called outside of type inference.
-    """
-    counter = _counter.get(None)
-    if counter is None:
-        raise Undecided("the extent depends on the data")
-    return symbol(f"?{next(counter)}")
-
-
-@contextmanager
-def counting_unnamed() -> Iterator[None]:
-    """Number fresh symbols from 0 in this context, for equal names in each run."""
-    token = _counter.set(itertools.count())
-    try:
-        yield
-    finally:
-        _counter.reset(token)
