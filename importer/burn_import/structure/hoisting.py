@@ -28,7 +28,8 @@ def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
 
     A node leaves a module that owns layers if it reads nothing from inside the
     module and is read outside of it. Nodes of modules without layers stay, since
-    such modules exist to compute values for others. A layer leaves its module if
+    such modules exist to compute values for others, unless they and modules like them
+    are the only readers. A layer leaves its module if
     its result depends only on input sizes, like a relative position bias.
     """
     run = _Hoisting(graph, node_paths)
@@ -143,6 +144,11 @@ def owns_weight(constants: Constants, node: Node) -> bool:
     )
 
 
+def without_numbers(path: Path) -> Path:
+    """Return what paths of siblings have in common, as ``layers.#`` of ``layers.0``."""
+    return tuple(segment.rstrip("0123456789") or "#" for segment in path)
+
+
 class _Hoisting:
     def __init__(self, graph: Graph, node_paths: Places) -> None:
         self.layers = node_paths.layers
@@ -174,6 +180,17 @@ class _Hoisting:
             fixed = not self.regular.issuperset(filter(None, node.outputs))
         self.targets[id(node)] = own if fixed else common([own, *readers])
 
+    def is_shared(self, node: Node, module: Path) -> bool:
+        """Return whether a module and its siblings, and no other, read ``node``."""
+        readers = {
+            self.scopes[id(user)][: len(module)]
+            for name in node.outputs
+            if name is not None
+            for user in self.users.get(name, ())
+        }
+        patterns = {without_numbers(reader) for reader in readers}
+        return module in readers and patterns == {without_numbers(module)}
+
     def undo_move(self, node: Node, own: Path) -> None:
         """Undo a move if all readers of ``node`` stayed inside."""
         moved = self.scopes[id(node)]
@@ -199,7 +216,7 @@ class _Hoisting:
             leaving = own[:length]
             inside = any(source[:length] == leaving for source in sources)
             is_module = leaving in self.owning or self.sizes[leaving] == 1
-            if inside or not is_module:
+            if inside or not (is_module or self.is_shared(node, leaving)):
                 break
             length -= 1
         while length and length < len(own) and own[length].isdigit():

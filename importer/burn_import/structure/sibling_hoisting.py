@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 from burn_import.provenance.path_segments import Path, common
-from burn_import.structure.hoisting import owns_weight
+from burn_import.structure.hoisting import owns_weight, without_numbers
 from burn_import.structure.places import Places
 from burn_ir.graph import Graph, Node
 
@@ -20,7 +20,7 @@ def hoist_like_siblings(graph: Graph, before: Places, after: Places) -> Places:
     """Return ``after`` with values hoisted out of modules like those of their siblings.
 
     ``before`` has the scopes before shared values were hoisted to ``after``. Modules
-    are siblings if their paths differ in list indices. A value is hoisted if siblings
+    are siblings if their paths differ in numbers. A value is hoisted if siblings
     read a hoisted value at the same operand, of the same operator with the same
     constants, and if it reads nothing from inside its module.
     """
@@ -77,12 +77,12 @@ class _SiblingHoisting:
 
         None for a reader that is in no sibling of the node's module.
         """
-        own = _without_indices(self.before.scopes[id(node)])
+        own = without_numbers(self.before.scopes[id(node)])
         for name in filter(None, node.outputs):
             if name in self.graph.results:
                 yield None
             for user in self.graph.users.get(name, ()):
-                is_sibling = _without_indices(self.before.scopes[id(user)]) == own
+                is_sibling = without_numbers(self.before.scopes[id(user)]) == own
                 for index, read in enumerate(user.inputs):
                     if read == name:
                         key = (own, type(user.op), index, node.op, self.literals(node))
@@ -97,7 +97,3 @@ class _SiblingHoisting:
             return None
         array = self.graph.constants[name]
         return array.tobytes() if array.size <= _FEW else name
-
-
-def _without_indices(path: Path) -> Path:
-    return tuple("#" if segment.isdigit() else segment for segment in path)

@@ -7,6 +7,7 @@ from onnx import NodeProto, helper
 
 from burn_import import load
 from burn_import.pipeline import import_model
+from tests.importer.looped import check
 from tests.importer.onnx_files import graph, model, saved, stored
 from tests.modules import call, onnxruntime_outputs
 
@@ -103,3 +104,39 @@ def test_an_activation_for_all_blocks_leaves_the_first_one(tmp_path: Path) -> No
     (actual,) = call(load(path), list(feeds.values()))
     (expected,) = onnxruntime_outputs(path, feeds)
     np.testing.assert_allclose(actual, expected, rtol=1e-5)
+
+
+def aggregating(number: int, x: str, width: int) -> str:
+    """Return the lines of a layer of the sums along edges, in two modules."""
+    scope = f"/conv{number}/aggregate"
+    return f"""
+    zeros{number} = Constant <value = float[1] {{0}}> ()
+    shape{number} = Constant <value = int64[2] {{5, {width}}}> ()
+    ["{scope}/Expand"] s{number} = Expand (zeros{number}, shape{number})
+    ["{scope}/Expand_1"] i{number} = Expand (val_12, shape{number})
+    ["{scope}/Scatter"] t{number} = ScatterElements <axis = 0, reduction = "add">
+        (s{number}, i{number}, {x})
+    ["{scope}/Tanh"] m{number} = Tanh (t{number})
+    ["/conv{number}/lin/MatMul"] x{number} = MatMul
+        (m{number}, conv{number}__lin__weight)
+    """
+
+
+def test_positions_for_siblings_leave_a_module_without_layers(tmp_path: Path) -> None:
+    """As in graph convolutions, whose aggregations scatter along the same edges."""
+    rng = np.random.default_rng(5)
+    widths = {1: (4, 6), 2: (6, 3)}
+    text = f"""agraph (float[5, 4] x, int64[5] e) => (float[5, 3] y) {{
+    one = Constant <value = int64[1] {{1}}> ()
+    ["/Abs"] a = Abs (e)
+    ["/conv1/aggregate/Unsqueeze"] val_12 = Unsqueeze (a, one)
+    {aggregating(1, "x", 4)} {aggregating(2, "x1", 6)} y = Identity (x2)
+    }}"""
+    weights = {
+        f"conv{number}.lin.weight": rng.random(shape, np.float32)
+        for number, shape in widths.items()
+    }
+    feeds = {"x": rng.random((5, 4), np.float32), "e": np.array([0, 2, 2, 4, 1])}
+    source = check(tmp_path, text, feeds, weights=weights)
+    assert source.count("(nn.Module)") == 2
+    assert "def __call__(self, x: Tensor, indices: Tensor)" in source

@@ -110,8 +110,11 @@ class Numerals:
         return is_shape and others == [operand_path]
 
     def must_follow(self, row: Row, places: Sequence[Place]) -> bool:
-        """Return whether a number must follow from others of the constructor."""
-        follows = any(must_follow(self.trace, operand_path) for operand_path in places)
+        """Return whether a number must follow from others of the constructor.
+
+        It need not if one of its places may have a number of its own.
+        """
+        follows = all(must_follow(self.trace, operand_path) for operand_path in places)
         return MISSING in row or follows
 
     def implied(self, operand_path: Place) -> dict[Place, int]:

@@ -26,6 +26,7 @@ VAGUE = {
     "num_features": "channels",
     "num_channels": "channels",
     "size": "size",
+    "width": "width",
 }
 
 Row = tuple[Any, ...]

@@ -10,7 +10,7 @@ from burn.primitive import Primitive
 from burn_import.codegen.naming.short_names import short_names
 from burn_import.codegen.naming.value_names import infer_value_names
 from burn_import.codegen.naming.vocabulary import result_of
-from burn_import.codegen.printing.consumer_words import specific_name
+from burn_import.codegen.printing.consumer_words import INDICES, specific_name
 from burn_import.codegen.printing.name_candidates import STREAMS, result_word
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.provenance.exporter_names import (
@@ -57,6 +57,11 @@ POSITION_ROLES = {
 }
 #: Prefix of model inputs that only a decoder reads.
 DECODER = "decoder_"
+#: Operators whose second operand has positions, and views of positions.
+INDEXED = frozenset(
+    {"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"}
+)
+VIEWS = frozenset({"Unsqueeze", "Squeeze", "Reshape", "Expand"})
 _NUMBER = re.compile(r"_?\d+(?=_|$)")
 
 #: The index of a merged class's parameter in each member.
@@ -234,11 +239,11 @@ def input_roles(part: ModuleNode) -> dict[str, str]:
     """Return the roles of a module's inputs, where they are unambiguous.
 
     An input that is only added once is a residual; one that only keys and values
-    are computed from is a context.
+    are computed from is a context; one that is read as positions alone is indices.
     """
     readers: dict[str, list[str]] = {}
-    for item in part.items:
-        for name, task in _tasks(part, item):
+    for item in reversed(part.items):
+        for name, task in _tasks(part, item, readers):
             readers.setdefault(name, []).append(task)
     by_input = {}
     for name in part.inputs if len(part.inputs) > 1 else ():
@@ -247,12 +252,21 @@ def input_roles(part: ModuleNode) -> dict[str, str]:
             by_input[name] = "residual"
         elif read and set(read) <= {"key", "value"}:
             by_input[name] = read[0] if len(set(read)) == 1 else "context"
+        elif set(read) == {INDICES}:
+            by_input[name] = INDICES
     counts = Counter(by_input.values())
-    return {name: task for name, task in by_input.items() if counts[task] == 1}
+    return {
+        n: task for n, task in by_input.items() if counts[task] == 1 or task == INDICES
+    }
 
 
-def _tasks(part: ModuleNode, item: Instruction) -> Iterator[tuple[str, str]]:
-    """Yield the values that an instruction reads, each with its use."""
+def _tasks(
+    part: ModuleNode, item: Instruction, readers: Mapping[str, Sequence[str]]
+) -> Iterator[tuple[str, str]]:
+    """Yield the values that an instruction reads, each with its use.
+
+    ``readers`` has the uses by later instructions.
+    """
     if not isinstance(item, Node):
         names = [name for call in calls_of(item) for name in call.inputs]
         yield from ((name, "") for name in names)
@@ -264,9 +278,13 @@ def _tasks(part: ModuleNode, item: Instruction) -> Iterator[tuple[str, str]]:
     )
     if item.op.onnx == "Add" and floats:
         task = "residual"
-    for name in item.inputs:
+    is_view = item.op.onnx in VIEWS and set(readers.get(item.output, [])) == {INDICES}
+    for position, name in enumerate(item.inputs):
+        is_index = position == (
+            1 if item.op.onnx in INDEXED else 0 if is_view else None
+        )
         if name is not None and item.op.onnx != "Shape":
-            yield name, task
+            yield name, INDICES if is_index else task
 
 
 def parameter_names(part: ModuleNode, nouns: dict[str, str]) -> list[str]:

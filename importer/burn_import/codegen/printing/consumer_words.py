@@ -17,6 +17,8 @@ MOVES = frozenset(
 )
 #: Primitives whose operand is a gate.
 GATES = frozenset({"sigmoid", "silu", "gelu", "tanh", "softplus"})
+#: The role of positions, which several readers may have in common.
+INDICES = "indices"
 #: Maximum number of readers that a value's name may depend on. The longest role that
 #: authors write, ``x * (1 + scale.reshape(...)) + shift``, has five; without a limit,
 #: each value of a chain of sums would follow the chain to its end.
@@ -40,17 +42,24 @@ class Uses:
                 self.add(inner)
 
     def word(self, symbol: Symbol) -> str:
-        """Return the role of a value for its only reader, else ""."""
+        """Return the role of a value for its only reader, else "".
+
+        Also if all readers take it for indices.
+        """
         word = self.role(symbol)
         return "gate" if word == "factor" else word
 
     def role(self, symbol: Symbol, limit: int = MAX_READERS) -> str:
         """Return :meth:`word`, with "factor" for a multiplied value."""
         readers = self.readers.get(symbol, []) if limit else []
-        if len(readers) != 1 or not isinstance(readers[0], Apply):
+        words = {self.role_for(reader, symbol, limit) for reader in readers}
+        only = words.pop() if len(words) == 1 else ""
+        return only if len(readers) == 1 or only == INDICES else ""
+
+    def role_for(self, reader: Statement, symbol: Symbol, limit: int) -> str:
+        """Return the role of a value for one of its readers."""
+        if not isinstance(reader, Apply):
             return ""
-        (reader,) = readers
-        assert isinstance(reader, Apply)
         name = reader.primitive.name
         if name in GATES:
             return "gate"
