@@ -1,11 +1,11 @@
 # Imported by burn-import 0 from model.onnx (opset 18, golden).
 # source sha256 ffcc5f60ebf67be421b02337ffad1d33765f49887ab35bee80dbc45d85f752c0
 # record sha256 7e51f0ef6e6d4eaf75df4454d6a3168cad54f161b97b2ac91c9ee419de4bcf76
-# body   sha256 df6359a14aec6b3b6ff43c6e9c78c1b3f6492b0c52631dbffef373b1257b1fdb
+# body   sha256 4c29cb7f30e1df5757b06a79d3ac799f4aaefc517928dcdef5888f9dbc42dbc6
 """Net: image -> pooled.
 
 Outputs:
-    pooled  float32[batch, 4, (height + 1) // 2, ?]
+    pooled  float32[batch, 4, (height + 1) // 2, (width + 5) // 4]
 
 Weights (128 numbers) are next to this file, in
 ``model.safetensors``.

@@ -17,6 +17,7 @@ from burn_import.codegen.containers.tied_weights import (
     without_repetitions,
 )
 from burn_import.codegen.module.assembly import class_texts
+from burn_import.codegen.module.default_arguments import with_default_arguments
 from burn_import.codegen.module.descriptions import describe
 from burn_import.codegen.module.formatting import format_emitted
 from burn_import.codegen.module.input_checks import input_checks
@@ -130,7 +131,7 @@ def assemble(
         texts, weights = promote_list(texts, weights, inside)
     if target.has_record_names:
         texts = with_open_sizes(without_single_members(texts))
-    texts = with_result_classes(texts)
+    texts = with_default_arguments(with_result_classes(texts))
     return Assembly(tree, nouns, texts, weights, owned)
 
 
