@@ -5,10 +5,12 @@ import os
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import core, settings
 
 from burn_import.codegen.module import formatting, module
@@ -33,6 +35,8 @@ if hasattr(core, "function_digest"):  # a private name, which may change
 FEW_GRAPHS, GRAPHS = 5, 60
 #: How long each reader is fuzzed by a run that says nothing of it.
 FUZZ_SECONDS = 0.2
+#: What ``--durations`` shows by default takes at least so many seconds.
+_SHORTEST_SHOWN = 0.005
 #: Random graphs, and seconds of fuzzing a reader, of ``--nightly``.
 NIGHTLY = (200, 3600.0)
 
@@ -134,9 +138,32 @@ def pytest_collection_modifyitems(
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what needs the package index, unless it is asked for."""
+    """Skip what needs the package index, unless it is asked for, or a CUDA device."""
     if item.get_closest_marker("packaging") and not item.config.option.packaging:
         pytest.skip("installs from the package index; --packaging runs it")
+    if item.get_closest_marker("cuda") and not _has_cupy():
+        pytest.skip("could not import 'cupy'")
+
+
+@cache
+def _has_cupy() -> bool:
+    """Return whether CuPy is installed: two thousand tests would search for it."""
+    return find_spec("cupy") is not None
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool:
+    """Run a test as pytest does, without reports that say nothing.
+
+    A worker of pytest-xdist would also send the reports of each setup and teardown
+    that succeeds at once, which takes two processes as long as a small test.
+    """
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        is_short = report.passed and report.duration < _SHORTEST_SHOWN
+        if report.when == "call" or not is_short:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 def pytest_terminal_summary(

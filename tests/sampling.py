@@ -13,6 +13,11 @@ from hypothesis import settings
 #: The architecture and the exporter in the name of a whole model.
 EXPORT = re.compile(r"(?:\b|/)(\w+)\.(?:ts|dynamo|script)-op\d+")
 
+#: A plain run keeps one in three cases of a test with at least so many, unless the
+#: marker ``sampled`` gives another number. The files directly in ``tests/`` check the
+#: repository and are complete.
+MANY, ONE_IN = 8, 3
+
 #: Examples of names, literals, comments and words of a file that become source.
 EMISSIONS, NIGHTLY_EMISSIONS = 1_000, 50_000
 
@@ -60,8 +65,9 @@ def left_out(
 
     Of whole models, a file of tests has one test of each architecture: the same export
     in each file, and of several options or tests another one. A test with the marker
-    ``sampled(n)`` keeps one in ``n`` of its remaining cases. Of tests that ``-k``
-    selects, only those with the marker ``thorough`` are left out.
+    ``sampled(n)`` keeps one in ``n`` of its remaining cases, and one of many cases
+    without the marker one in ``ONE_IN``. Of tests that ``-k`` selects, only those with
+    the marker ``thorough`` are left out.
     """
     if is_selected:
         yield from filter(is_thorough, items)
@@ -72,19 +78,21 @@ def left_out(
 
 
 def unsampled(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
-    """Return the cases that the marker ``sampled(n)`` leaves out: all but one in n.
+    """Return the cases that are left out of each test: all but one in n.
 
     The hash of its name decides, so that few cases change when one is added.
     """
     tests: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("sampled") is not None:
-            tests[item.nodeid.partition("[")[0]].append(item)
-    for cases in tests.values():
+        tests[item.nodeid.partition("[")[0]].append(item)
+    for name, cases in tests.items():
         marker = cases[0].get_closest_marker("sampled")
-        assert marker is not None
-        cases.sort(key=lambda item: (crc32(item.nodeid.encode()), item.nodeid))
-        yield from cases[-(-len(cases) // marker.args[0]) :]
+        is_large = len(cases) >= MANY and name.count("/") > 1
+        default = ONE_IN if is_large else 1
+        one_in = default if marker is None else marker.args[0]
+        if one_in > 1:
+            cases.sort(key=lambda item: (crc32(item.nodeid.encode()), item.nodeid))
+            yield from cases[-(-len(cases) // one_in) :]
 
 
 def alike_or_thorough(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:

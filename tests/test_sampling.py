@@ -88,6 +88,18 @@ def test_one_in_three_sampled_cases_is_left_of_each_test() -> None:
     assert set(names(*first[::-1])) == set(dropped)
 
 
+def test_a_test_of_many_cases_is_sampled_without_a_marker() -> None:
+    file = "tests/runtime/test_ops.py"
+    many = [Item(f"test_a[{n}]", mark="", file=file) for n in range(12)]
+    few = [Item(f"test_b[{n}]", mark="", file=file) for n in range(7)]
+    file = "tests/test_docs.py"
+    rules = [Item(f"test_c[{n}]", mark="", file=file) for n in range(12)]
+    dropped = names(*many, *few, *rules)
+    assert len(dropped) == 8
+    assert set(dropped) < {item.name for item in many}
+    assert not list(left_out(cast(Any, many), is_selected=True))
+
+
 def test_models_that_are_left_are_sampled() -> None:
     bert = [Item(f"test_a[bert.ts-op{n}]", mark="models sampled") for n in (11, 13)]
     other = Item("test_a[gpt2.ts-op17]", mark="models sampled")

@@ -17,7 +17,7 @@ MODELS = [
     *sorted((ROOT / "models").glob("*/*.onnx")),
 ]
 #: Of so many models a plain run imports one.
-STEP = 4
+STEP = 8
 #: Beside none, which every model is imported with.
 OPTIONS = [
     Options(flat=True),

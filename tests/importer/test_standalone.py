@@ -22,7 +22,7 @@ from burn_import.codegen.gate.allowed import public
 from burn_import.internal import InternalError
 from burn_import.options import Options
 from burn_import.output import read_header
-from burn_import.pipeline import import_model, write_model
+from burn_import.pipeline import Compiled, import_model, write_model
 from burn_import.standalone import standalone
 from burn_import.standalone.bundle import flat_names, import_lines
 from burn_import.standalone.library import External, Library
@@ -64,9 +64,8 @@ class Net(nn.Module):
 '''
 
 
-@pytest.fixture
-def net(tmp_path: Path) -> Path:
-    """A model y = relu(x + w)."""
+def write_net(folder: Path) -> Path:
+    """Write a model y = relu(x + w)."""
     nodes = [
         helper.make_node("Add", ["x", "w"], ["h"], name="add"),
         helper.make_node("Relu", ["h"], ["y"], name="act"),
@@ -74,13 +73,23 @@ def net(tmp_path: Path) -> Path:
     proto = model(
         graph(nodes, {"x": ["batch", 3]}, initializers=(stored("w", WEIGHT),))
     )
-    return saved(tmp_path / "model.onnx", proto)
+    return saved(folder / "model.onnx", proto)
 
 
 @pytest.fixture
-def module(net: Path, tmp_path: Path) -> Path:
-    """The standalone module of it."""
-    return write_model(import_model(net, OPTIONS), tmp_path / "net.py").module
+def net(tmp_path: Path) -> Path:
+    return write_net(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiled:
+    """The standalone module of it; the parts of the runtime are copied once."""
+    return import_model(write_net(tmp_path_factory.mktemp("net")), OPTIONS)
+
+
+@pytest.fixture
+def module(compiled: Compiled, tmp_path: Path) -> Path:
+    return write_model(compiled, tmp_path / "net.py").module
 
 
 def test_the_module_works_where_there_is_numpy_alone(module: Path) -> None:

@@ -7,6 +7,7 @@ from burn import nn
 from burn_ir import evaluate, operators
 from burn_ir.layers import layer_of
 from tests.laws import compare, models
+from tests.sampling import example_count
 from tests.strategies import examples
 
 #: Modules that each operator names for some of its examples.
@@ -50,11 +51,13 @@ DOMAINS = {
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_layer_computes_what_lower_does(name: str) -> None:
+def test_layer_computes_what_lower_does(
+    name: str, request: pytest.FixtureRequest
+) -> None:
     key = DOMAINS.get(name, ""), name
     met = set()
 
-    @settings(max_examples=150)
+    @settings(max_examples=example_count(150))
     @given(data=st.data())
     def check(data: st.DataObject) -> None:
         example = data.draw(examples(key, operators()[key].versions[-1]))
@@ -78,4 +81,6 @@ def test_layer_computes_what_lower_does(name: str) -> None:
         compare.assert_close([got.numpy()], [expected.numpy()], example)
 
     check()
-    assert met == EXPECTED[name]
+    # Few examples of a plain run of Gemm have a layer.
+    assert met <= EXPECTED[name]
+    assert met == EXPECTED[name] or not request.config.getoption("--all-cases")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from itertools import chain
 
 from burn_import.provenance.layer_stems import common_stem
 from burn_import.provenance.paired_weights import weights_of_biases
@@ -24,15 +22,15 @@ from burn_import.provenance.weight_owners import (
     array_owner_paths,
     called_again,
     has_dotted_parameter,
-    is_dotted,
     original,
 )
 from burn_import.rewriting.arrays import same_view
 from burn_import.structure.layer_nouns import LayerNouns, operator_word
 from burn_import.structure.listed_tensors import reader_of
-from burn_import.structure.numeric_segments import join_segments
 from burn_import.structure.places import Places, with_names
+from burn_import.structure.scopes.layer_paths import LayerPaths
 from burn_import.structure.scopes.unscoped_nodes import UnscopedNodes
+from burn_import.structure.scopes.weight_keys import WeightKeys
 from burn_import.structure.scopes.weight_scopes import move_to_weights
 from burn_import.structure.stem_paths import stem_paths
 from burn_import.tracing.identifiers import identifier
@@ -50,40 +48,39 @@ def assign_paths(graph: Graph, forks: Collection[int], is_body: bool = False) ->
     in the scope of its operands. Layers with the same weights get one path: they
     are one layer that is called twice.
     """
-    run = _Placing(graph, forks, is_body)
+    run = _PathAssigner(graph, forks, is_body)
     for node in graph.nodes:
         run.assign(node)
     if run.unscoped is not None and not run.has_scopes:
         run.node_paths.scopes = run.unscoped.sunk(run.node_paths.scopes)
     elif run.has_scopes:
-        move_to_weights(graph, run.node_paths, run.module_scope)
+        move_to_weights(graph, run.node_paths, run.paths.module_scope)
     graph.constants.layer_weights.update(run.weights_of_other_dtypes())
     graph.constants.layer_weights.update(weights_of_biases(graph))
     return with_names(run.without_wrapper(), set(map(clean, array_owner_paths(graph))))
 
 
-class _Placing:
+class _PathAssigner:
+    """Assigns layer paths and scopes to the nodes of one graph, in their order."""
+
     def __init__(self, graph: Graph, forks: Collection[int], is_body: bool) -> None:
         self.graph = graph
         self.forks = forks
         self.node_paths = Places()
         self.again = called_again(graph)
         self.has_scopes = any(n.scope not in ((), ROOT_SCOPE) for n in graph.nodes)
-        self.crowd = Counter(node.scope for node in graph.nodes)
+        self.node_counts = Counter(node.scope for node in graph.nodes)
         self.dotted = has_dotted_parameter(graph)
-        self.owners: dict[Path, tuple[str, ...]] = {}
-        self.lists: set[Path] = set()
+        self.paths = LayerPaths(graph, self.node_paths.layers)
         self.scope_of: dict[str, Path] = {}
-        #: The operator of the layer at each path in ``owners``.
-        self.operators: dict[Path, str] = {}
         stored = StoredLayers(graph, forks)
-        self.weights, self.filled = stored.weights, stored.filled()
+        self.weights = stored.weights
+        self.keys = WeightKeys(graph, self.weights, stored.filled(), is_body)
         self.other_dtypes = stored.other_dtypes
         self._count_repeated_layers_once()
-        self.prefix = self._inlined_prefix() if is_body else ""
         self.modules = ScopePaths()
         self.modules = scope_paths(list(self._scoped_paths()))
-        self.listed = self._listed_paths()
+        self.listed = self.keys.listed()
         self.homes = Homes(graph, self._layers(), self._exporter_scope)
         self.nouns = LayerNouns(graph)
         self._drop_functions()
@@ -95,7 +92,7 @@ class _Placing:
         self.unscoped = self.dataflow if self.has_scopes or not self.dotted else None
 
     def _count_repeated_layers_once(self) -> None:
-        """Subtract repeated calls of a layer and quantizers from a scope's crowd."""
+        """Subtract repeated calls of a layer, and quantizers, from ``node_counts``."""
         met: dict[Path, list[tuple[str, ...]]] = defaultdict(list)
         self.first_calls = first_dropouts(self.graph.nodes)
         for node in self.graph.nodes:
@@ -103,16 +100,20 @@ class _Placing:
             others = met[node.scope] if weights else []
             is_again = any(are_same_weights(self.graph, weights, w) for w in others)
             if is_again or self.first_calls.get(id(node), node) is not node:
-                self.crowd[node.scope] -= 1
+                self.node_counts[node.scope] -= 1
             elif isinstance(node.op, QuantizeDequantize):
-                self.crowd[node.scope] -= 1  # it only has the scope of its operand
+                self.node_counts[
+                    node.scope
+                ] -= 1  # it only has the scope of its operand
             others += [] if is_again else [weights]
 
     def weights_of_other_dtypes(self) -> dict[str, Path]:
         """Return the paths of arrays of ``other_dtypes``, in single-layer scopes."""
         paths: dict[str, Path] = {}
         for node in self.graph.nodes:
-            scope = self._exporter_scope(node) if self.crowd[node.scope] == 1 else ()
+            scope = (
+                self._exporter_scope(node) if self.node_counts[node.scope] == 1 else ()
+            )
             for parameter, name in self.other_dtypes.get(id(node), {}).items():
                 paths.setdefault(name, (*scope, parameter))
         return paths
@@ -120,27 +121,18 @@ class _Placing:
     def _inside(self, node: Node) -> Iterable[Node]:
         return [node] if id(node) in self.forks else nested_nodes(node)
 
-    def _inlined_prefix(self) -> str:
-        """Return the prefix that inlining added to all names in a body."""
-        names = [
-            original(self.graph, weight)
-            for weights in self.weights.values()
-            for weight in weights.values()
-        ]
-        prefix = os.path.commonprefix(names)
-        return prefix[: prefix.rfind("__") + 2] if "__" in prefix else ""
-
     def _exporter_scope(self, node: Node) -> Path:
         """Return the exporter's scope of a node, without the subgraph's prefix."""
         scope = self.again.get(node.scope, node.scope)
-        if self.prefix and scope and identifier(scope[0]) == identifier(self.prefix):
+        prefix = self.keys.prefix
+        if prefix and scope and identifier(scope[0]) == identifier(prefix):
             scope = scope[1:]
         return self.modules.path(clean(scope))
 
     def _scoped_paths(self) -> Iterator[tuple[Path, Path]]:
         """Yield the scope of each layer, and the path in the names of its weights."""
         for node, _ in self._layers():
-            if (path := self._dotted_path(node)) and (
+            if (path := self.keys.layer_path(node)) and (
                 scope := self._exporter_scope(node)
             ):
                 yield scope, path
@@ -151,9 +143,9 @@ class _Placing:
         Weight names go first, since other layers are placed relative to them.
         """
         layers = [node for node, _ in self._layers()]
-        for tell in (self._named_path, self._scope_path):
+        for find_path in (self._named_path, self._scope_path):
             for node in layers:
-                path = None if id(node) in self.node_paths.layers else tell(node)
+                path = None if id(node) in self.node_paths.layers else find_path(node)
                 if path is not None:
                     self._assign_path(node, path)
 
@@ -173,10 +165,11 @@ class _Placing:
         whose other parameters the model reads by themselves. A node in the scope of
         another module, which has the weight as well, is that module's layer.
         """
-        containers = self._paths_with_modules()
-        keys = self._listed_keys()
-        for node, _ in self._layers():
-            named = self._dotted_path(node)
+        layers = [node for node, _ in self._layers()]
+        containers = self.keys.modules_with_modules(layers)
+        keys = self.keys.listed_by_module()
+        for node in layers:
+            named = self.keys.layer_path(node)
             if named is None:
                 continue
             own = {original(self.graph, n) for n in self.weights[id(node)].values()}
@@ -200,89 +193,35 @@ class _Placing:
         is_tied = scope != named[: len(scope)] and all(
             (key := self.listed.get((*scope, parameter))) is not None
             and same_view(arrays[key], arrays[origin])
-            for parameter, origin in self._origins(node).items()
+            for parameter, origin in self.keys.origins(node).items()
         )
         return scope if is_tied else ()
-
-    def _listed_paths(self) -> dict[Path, str]:
-        """Return the keys of all stored arrays that the file lists, by path."""
-        keys = filter(self.graph.constants.__contains__, self.graph.constants.trained)
-        return {clean(key.removeprefix(self.prefix).split(".")): key for key in keys}
-
-    def _listed_keys(self) -> dict[Path, set[str]]:
-        """Return the keys of listed tensors that nodes read, by the module's path."""
-        constants, keys = self.graph.constants, dict[Path, set[str]]()
-        for node in chain.from_iterable(map(nested_nodes, self.graph.nodes)):
-            for name in filter(constants.__contains__, map(str, node.inputs)):
-                key = original(self.graph, name)
-                if key in constants.trained:
-                    path = clean(key.removeprefix(self.prefix).split("."))[:-1]
-                    keys.setdefault(path, set()).add(key)
-        return keys
-
-    def _paths_with_modules(self) -> set[Path]:
-        """Return the paths of modules with parameters in submodules.
-
-        A key below an array does not count: ``conv.weight.scale`` is another
-        array.
-        """
-        inner = (one for node in self.graph.nodes for one in nested_nodes(node))
-        names = {n for node in inner for n in node.inputs if n in self.graph.constants}
-        origins = {original(self.graph, n or "") for n in names}
-        keys_of_names = [n.removeprefix(self.prefix) for n in origins if is_dotted(n)]
-        keys = {clean(name.split(".")) for name in keys_of_names} - self._nested_keys()
-        parts = {(k[:n], k[: n + 1]) for k in keys for n in range(1, len(k) - 1)}
-        return {path for path, below in parts if below not in keys}
-
-    def _nested_keys(self) -> set[Path]:
-        """Return the keys of parameters that layers have in modules of their own."""
-        return {
-            clean(key.removeprefix(self.prefix).split("."))
-            for node, _ in self._layers()
-            for name, key in self._origins(node).items()
-            if "." in name
-        }
 
     def _named_path(self, node: Node) -> Path | None:
         """Return the path in the dotted names of a layer's weights.
 
         A weight that another layer owns is tied: its path is where it runs.
         """
-        named = self._dotted_path(node)
+        named = self.keys.layer_path(node)
         if named is not None:
             self.dotted = True
             return self.homes.own(node, named) or named
-        return None
-
-    def _dotted_path(self, node: Node) -> Path | None:
-        origins = self._origins(node)
-        keys = {name: key for name, key in origins.items() if is_dotted(key)}
-        if len(keys) < len(origins) and self.filled.issuperset(keys.values()):
-            return None
-        for name, origin in keys.items():
-            whole = clean(origin.removeprefix(self.prefix).split("."))
-            leaf = whole[-1]
-            if "scale" in origins:  # quantizers append to names: weight_quantized
-                leaf = leaf.partition("_")[0]
-            parameter = tuple(name.split("."))
-            is_named = (*whole[:-1], leaf)[-len(parameter) :] == parameter
-            return whole[: -len(parameter)] if is_named else whole
         return None
 
     def _scope_path(self, node: Node) -> Path | None:
         """Return the path from the exporter's scope, or from a common name prefix."""
         if node.scope:
             scope = self._exporter_scope(node)
-            if self.crowd[node.scope] == 1 and scope:
+            if self.node_counts[node.scope] == 1 and scope:
                 return scope
-            return (*self.module_scope(scope), operator_word(node.op.onnx))
+            return (*self.paths.module_scope(scope), operator_word(node.op.onnx))
         path = self.stem_paths.get(id(node))
-        return None if path is None else (*self.module_scope(path[:-1]), path[-1])
+        return None if path is None else (*self.paths.module_scope(path[:-1]), path[-1])
 
     def _paths_of_stems(self) -> dict[int, Path]:
         """Return the paths of layers without scopes, from names without dots."""
         nodes = [node for node, _ in self._layers() if not node.scope]
-        stems = [common_stem(list(self._origins(node).values())) for node in nodes]
+        stems = [common_stem(list(self.keys.origins(node).values())) for node in nodes]
         operators = [node.op.onnx for node in nodes]
         paths = stem_paths(list(zip(stems, operators, strict=True)))
         return {
@@ -291,56 +230,12 @@ class _Placing:
             if path is not None
         }
 
-    def _origins(self, node: Node) -> dict[str, str]:
-        """Return the file's names of a layer's weights, by parameter."""
-        weights = self.weights[id(node)]
-        return {name: original(self.graph, weight) for name, weight in weights.items()}
-
     def _assign_path(self, node: Node, path: Path) -> None:
-        """Assign ``path`` to ``node``, numbered if it is already in use."""
+        """Assign ``path`` to a layer, numbered if it is already in use."""
         # A layer without weights has its own state.
         first = self.first_calls.get(id(node), node)
         weights = tuple(self.weights[id(node)].values()) or (f"#{id(first)}",)
-        for n in range(1, len(path)):
-            if path[:n] in self.owners:  # a layer has no submodules
-                path = join_segments(path, n - 1)
-                break
-        kind = node.op.onnx
-        if self.operators.get(path, kind) != kind:
-            path = (*path[:-1], operator_word(kind))
-        number, unique = 1, path
-        while not self._is_free(unique, weights, kind):
-            number += 1
-            # If a layer's path is a prefix, that segment is renamed.
-            at = self._enclosing_layer_length(path) or len(path)
-            *around, name = join_segments(path[:at], at - 1)
-            unique = (*around, f"{name}_{number}", *path[at:])
-        self.owners[unique] = weights
-        self.operators[unique] = kind
-        self.lists |= {
-            unique[:n] for n, segment in enumerate(unique) if segment.isdigit()
-        }
-        self.node_paths.layers[id(node)] = unique
-
-    def _is_free(self, path: Path, weights: tuple[str, ...], kind: str) -> bool:
-        """Return whether a layer with these weights can have ``path``.
-
-        It can if the path is free or has the same layer. Layers of two
-        operators with tied weights are two layers.
-        """
-        owned, operator = self.owners.get(path, weights), self.operators.get(path, kind)
-        same = operator == kind and are_same_weights(self.graph, owned, weights)
-        return same and not self._clashes(path)
-
-    def _clashes(self, path: Path) -> bool:
-        if path in self.owners:
-            return False
-        shorter = self._enclosing_layer_length(path) > 0
-        return shorter or any(other[: len(path)] == path for other in self.owners)
-
-    def _enclosing_layer_length(self, path: Path) -> int:
-        """Return the length of the layer path that encloses ``path``, else 0."""
-        return next((n for n in range(1, len(path)) if path[:n] in self.owners), 0)
+        self.paths.assign(node, path, weights)
 
     def assign(self, node: Node) -> None:
         """Assign a scope to a node of the main graph, and paths to its layers."""
@@ -360,24 +255,20 @@ class _Placing:
         if paths:
             return common(paths)
         if self.has_scopes and node.scope:
-            return self.module_scope(self._exporter_scope(node))
+            return self.paths.module_scope(self._exporter_scope(node))
         if self.has_scopes and _IN_MODEL.fullmatch(node.name):
-            return self.module_scope(() if self.modules.around else self.modules.above)
+            return self.paths.module_scope(
+                () if self.modules.around else self.modules.above
+            )
         sources = {n: self.scope_of[n] for n in node.inputs if n in self.scope_of}
         stored = [name for name in node.inputs if name in self.graph.constants]
         readers = [reader_of(self.graph, name) for name in stored if name is not None]
         homes = [home for home in readers if home is not None]
         if self.unscoped is not None and not homes:
-            return self.module_scope(self.unscoped.scope(node, sources))
+            return self.paths.module_scope(self.unscoped.scope(node, sources))
         around = [*sources.values(), *homes]
         whole = common(around) if around else ()
-        return self.module_scope(self.dataflow.between(node, sources, whole))
-
-    def module_scope(self, scope: Path) -> Path:
-        """Return the innermost enclosing scope that is neither a layer nor a list."""
-        while self._enclosing_layer_length((*scope, "")) or scope in self.lists:
-            scope = scope[:-1]
-        return scope
+        return self.paths.module_scope(self.dataflow.between(node, sources, whole))
 
     def without_wrapper(self) -> Places:
         """Return the paths without a scope around everything: the model itself.

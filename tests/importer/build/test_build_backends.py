@@ -1,8 +1,7 @@
 """The hooks of other build systems than hatch, on a sample package, offline."""
 
-import os
+import importlib
 import shutil
-import subprocess
 import sys
 import tarfile
 import zipfile
@@ -11,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from burn_import.build.project import BuildFailed, project_models
+from tests.forked import Ended, run_forked
 from tests.importer.build.test_build_hook import OUTPUTS, names, write_model
 from tests.test_house import ROOT
 
@@ -70,8 +70,9 @@ OPTIONS = {
         "sample/net-00003-of-00003.safetensors",
     },
 }
-DIGITS = ROOT / "models" / "digits" / "digits.onnx"
+#: What processes of other tests import from.
 PATHS = [path for path in sys.path if path]
+DIGITS = ROOT / "models" / "digits" / "digits.onnx"
 
 
 @pytest.fixture(params=BACKENDS)
@@ -105,30 +106,24 @@ def project(tmp_path: Path, backend: str) -> Path:
     return root
 
 
-def run(
-    backend: str, kind: str, root: Path, installed: Path
-) -> subprocess.CompletedProcess[str]:
+def call_hook(backend: str, kind: str, folder: str, installed: str) -> None:
+    """Call a hook of the backend, which finds the entry points in ``installed``."""
+    sys.path.insert(0, installed)
+    hooks = importlib.import_module(backend)
+    print("built", getattr(hooks, f"build_{kind}")(folder))
+
+
+def run(backend: str, kind: str, root: Path, installed: Path) -> Ended:
     """A finished process that called a hook of the backend in a project."""
-    code = (
-        f"import importlib; backend = importlib.import_module({backend!r})\n"
-        f"print('built', backend.build_{kind}({str(root.parent)!r}))"
-    )
-    path = os.pathsep.join([str(installed), *PATHS])
-    return subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    arguments = (backend, kind, str(root.parent), str(installed))
+    return run_forked(call_hook, *arguments, folder=root, timeout=300)
 
 
 def build(backend: str, kind: str, root: Path, installed: Path) -> Path:
     """The distribution that the backend makes of a project."""
     done = run(backend, kind, root, installed)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return root.parent / done.stdout.splitlines()[-1].removeprefix("built ")
+    assert done.code == 0, done.output
+    return root.parent / done.output.splitlines()[-1].removeprefix("built ")
 
 
 @pytest.fixture
@@ -201,13 +196,13 @@ def test_only_a_changed_model_is_imported_anew(
 def test_failures_are_messages(backend: str, project: Path, installed: Path) -> None:
     (project / "models" / "net.onnx").write_text("<html>not found</html>")
     done = run(backend, "wheel", project, installed)
-    assert done.returncode != 0
-    assert "burn-import: models/net.onnx: " in done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.code != 0
+    assert "burn-import: models/net.onnx: " in done.output
+    assert "Traceback" not in done.output
     (project / "pyproject.toml").write_text(BACKENDS[backend] + 'ouput = "x"\n')
     done = run(backend, "wheel", project, installed)
-    assert done.returncode != 0 and "Traceback" not in done.stderr
-    assert "models[0]: expected keys among" in done.stderr
+    assert done.code != 0 and "Traceback" not in done.output
+    assert "models[0]: expected keys among" in done.output
 
 
 def test_projects_without_the_table_build(
@@ -216,7 +211,7 @@ def test_projects_without_the_table_build(
     if backend == "burn_import.build.backend":
         (project / "pyproject.toml").write_text(PROJECT)
         done = run(backend, "wheel", project, installed)
-        assert "expected the backend to build with" in done.stderr
+        assert "expected the backend to build with" in done.output
         return
     (project / "pyproject.toml").write_text(BACKENDS[backend].replace(MODELS, ""))
     assert not names(build(backend, "wheel", project, installed)) & OUTPUTS

@@ -96,6 +96,7 @@ def with_meson(root: Path) -> Path:
 BUILDS = {"ninja": with_ninja, "cmake": with_cmake, "meson": with_meson}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", BUILDS)
 def test_a_build_follows_all_files_of_the_model(name: str, tmp_path: Path) -> None:
     tool(name)

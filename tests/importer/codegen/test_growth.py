@@ -53,7 +53,11 @@ def chain(folder: Path, count: int, with_weights: bool) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("with_weights", "start", "most"), [(False, 100, CALLS), (True, 400, WEIGHT_CALLS)]
+    ("with_weights", "start", "most"),
+    [
+        (False, 100, CALLS),
+        pytest.param(True, 400, WEIGHT_CALLS, marks=pytest.mark.thorough),
+    ],
 )
 def test_a_node_costs_so_many_calls_however_many_there_are(
     tmp_path: Path, with_weights: bool, start: int, most: int

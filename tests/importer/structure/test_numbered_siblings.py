@@ -86,6 +86,8 @@ def test_calls_whose_numbers_grow_evenly_are_one() -> None:
     assert progression(["A(4)", "A(6)", "A(9)"]) == ""
     assert progression(["A(4)", "B(6)", "A(8)"]) == ""
     assert progression(["A(0.5)", "A(1.5)", "A(2.5)"]) == ""
+    # A term would be part of the quotient.
+    assert progression(["A(n // 2)", "A(n // 4)"]) == ""
 
 
 def test_lists_of_different_depth_keep_their_own_keys(tmp_path: Path) -> None:

@@ -98,17 +98,17 @@ class _Order:
         return depths
 
     def visit_shortest_first(self) -> None:
-        """Visit what has the longest path last, also of the elements of a list.
+        """Visit the operands with the shortest paths first, also in lists.
 
-        Rounds that join their result to those of all earlier ones are in order.
+        This keeps loop iterations in order that concatenate all earlier results.
         """
         self.depths = self.longest_paths([False] * len(self.statements))
         self.is_shortest_first = True
 
     def share_sources(self, shapes: Sequence[Shape | None]) -> None:
-        """Visit the operands of equal statements in the order of the last one.
+        """Visit the operands of equal statements in the order of the last statement.
 
-        The first round begins with other values, whose paths are short.
+        The first iteration starts from other values, which have shorter paths.
         """
         last = {(s.key, s.path): at for at, s in enumerate(shapes) if s is not None}
         for at, shape in enumerate(shapes):

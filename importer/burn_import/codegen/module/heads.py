@@ -145,8 +145,3 @@ def _is_free(before: Type | None, after: Type) -> bool:
     pairs = zip(before.shape, after.shape, strict=True)
     changed = [new for old, new in pairs if old != new]
     return changed == [CLASSES]
-
-
-def is_number_in(text: str, number: int) -> bool:
-    """Return whether the source ``text`` contains ``number``."""
-    return re.search(rf"(?<![\w.]){number}(?![\w.])", text) is not None

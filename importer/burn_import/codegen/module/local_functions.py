@@ -1,13 +1,22 @@
 """Local functions of a model as functions of the Python module."""
 
 import ast
-import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.module.module_reads import Block, blocks, with_lines
-from burn_import.codegen.syntax import called_name, calls_in, fields_of
+from burn_import.codegen.module.module_reads import (
+    Block,
+    blocks,
+    code_blocks,
+    with_lines,
+)
+from burn_import.codegen.syntax import (
+    called_name,
+    calls_in,
+    fields_of,
+    parameters_of,
+)
 from burn_import.tracing.identifiers import snake
 
 
@@ -20,7 +29,9 @@ def as_functions(
     modules other than their owner, and those whose name is also the name of a
     value.
     """
-    reserved = set[str]().union(*map(_words, texts))
+    if not functions:
+        return list(texts)
+    reserved = set[str]().union(*map(_names, texts))
     for text in list(texts):
         name = snake(text.name, "function")
         bare = not (text.fields or text.constructor or text.methods or text.root)
@@ -32,12 +43,17 @@ def as_functions(
     return list(texts)
 
 
-def _words(text: ClassText) -> set[str]:
-    """Return the words of a class, except those in values of fields."""
-    signatures = [text.signature, *(one.signature for one in text.methods)]
-    words = re.findall(r"\w+", "\n".join([*signatures, *text.code]))
-    names = (name for name, _ in fields_of(text))
-    return {*words, *names, *(one.name for one in text.methods)}
+def _names(text: ClassText) -> set[str]:
+    """Return the names in a class, except those in values of fields."""
+    names = {name for name, _ in fields_of(text)}
+    for signature in (text.signature, *(one.signature for one in text.methods)):
+        names |= parameters_of(signature).keys()
+    for node in (node for block in code_blocks(text) for node in ast.walk(block.tree)):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            names.add(node.attr)
+    return {*names, *(one.name for one in text.methods)}
 
 
 def _instances(text: ClassText, class_name: str) -> set[str]:

@@ -166,6 +166,11 @@ def _is_called(node: ast.expr, parent: ast.AST) -> bool:
 def blocks(text: ClassText) -> Iterator[Block]:
     """Yield the statements of a class: its fields, its body, those of its methods."""
     yield Block(text.name, text.fields)
+    yield from code_blocks(text)
+
+
+def code_blocks(text: ClassText) -> Iterator[Block]:
+    """Yield the statements of a class that compute: its body, those of its methods."""
     yield Block(text.name, text.body)
     for method in text.methods:
         yield Block(text.name, method.body)

@@ -1,13 +1,13 @@
 """Lists of equal blocks whose length can vary, since each maps a type to itself."""
 
 import ast
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from burn_import.codegen import syntax
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.constructor_calls import ConstructorCalls, Slot
+from burn_import.codegen.module.module_reads import Block, blocks, code_blocks
 from burn_import.provenance.path_segments import Path
 from burn_import.structure import ModuleNode, Tree
 from burn_import.tracing.identifiers import identifier, plural
@@ -74,36 +74,43 @@ def _only_stepped_through(text: ClassText, name: str) -> bool:
     A loop that collects its results does not count, since their number would
     change.
     """
-    lines = text.code
-    uses = [at for at, line in enumerate(lines) if re.search(rf"self\.{name}\b", line)]
+    nodes = [node for block in code_blocks(text) for node in ast.walk(block.tree)]
+    uses = [node for node in nodes if _source_of(node, name) == f"self.{name}"]
     if len(uses) != 1:
         return False
-    line = lines[uses[0]]
-    if f"self.{name}(" in line:
-        return True
-    if not re.fullmatch(rf"\s*for \w+ in self\.{name}:", line):
-        return False
-    return not any(".append(" in line for line in _indented(lines, uses[0]))
+    for node in nodes:
+        if isinstance(node, ast.Call) and node.func is uses[0]:
+            return True
+        if isinstance(node, ast.For) and node.iter is uses[0]:
+            return isinstance(node.target, ast.Name) and not _collects(node)
+    return False
 
 
-def _indented(lines: Sequence[str], start: int) -> Iterator[str]:
-    """Yield the lines of the block after the line at ``start``."""
-    depth = len(lines[start]) - len(lines[start].lstrip())
-    for line in lines[start + 1 :]:
-        if line.strip() and len(line) - len(line.lstrip()) <= depth:
-            return
-        yield line
+def _source_of(node: ast.AST, name: str) -> str:
+    """Return the source of an expression if it reads the attribute ``name``."""
+    is_read = isinstance(node, ast.Attribute) and node.attr == name
+    return ast.unparse(node) if is_read else ""
+
+
+def _collects(loop: ast.For) -> bool:
+    """Return whether a loop appends to a list."""
+    calls = (node for node in ast.walk(loop) if isinstance(node, ast.Call))
+    functions = (call.func for call in calls)
+    return any(isinstance(f, ast.Attribute) and f.attr == "append" for f in functions)
 
 
 def _is_read_elsewhere(calls: ConstructorCalls, owner: str, path: Path) -> bool:
     """Return whether another class, or a tie, refers to a list member."""
-    inside = re.compile(rf"\.{path[-2]}\.{path[-1]}\b" if len(path) > 1 else r"(?!)")
+    inner = ".".join(("", *path[-2:]))
     for name, constructor in calls.constructors.items():
         text = constructor.text
-        if any(inside.search(line) for line in (*text.code, *text.fields)):
+        nodes = [node for block in blocks(text) for node in ast.walk(block.tree)]
+        reads = (_source_of(node, path[-1]) for node in nodes)
+        if len(path) > 1 and any(read.endswith(inner) for read in reads):
             return True
-        own = rf"self\.{path[-1]}\[" if name == owner else r"(?!)"
-        if any(re.search(own, line) for line in text.fields):
+        fields = ast.walk(Block(name, text.fields).tree) if name == owner else ()
+        items = (node.value for node in fields if isinstance(node, ast.Subscript))
+        if any(_source_of(item, path[-1]) == f"self.{path[-1]}" for item in items):
             return True
     return False
 

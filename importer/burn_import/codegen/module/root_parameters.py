@@ -12,7 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.constructor_calls import ConstructorCalls, Slot
-from burn_import.codegen.module.heads import Head, is_number_in, variable_heads
+from burn_import.codegen.module.heads import Head, variable_heads
+from burn_import.codegen.module.module_reads import code_blocks
 from burn_import.codegen.module.repeated_layers import Repeated, repeated_layers
 from burn_import.codegen.syntax import called_name
 from burn_import.provenance.path_segments import Path
@@ -92,7 +93,9 @@ def _is_fixed(calls: ConstructorCalls, head: Head) -> bool:
     for constructor in calls.constructors.values():
         text = constructor.text
         inside = text.name in head.owners and any(
-            is_number_in(line, number) for line in text.code
+            isinstance(node, ast.Constant) and node.value == number
+            for block in code_blocks(text)
+            for node in ast.walk(block.tree)
         )
         nodes = (node for field in constructor.statements for node in ast.walk(field))
         if inside or any(_is_vocabulary(node, head.path[-1], number) for node in nodes):

@@ -9,7 +9,6 @@ A class stays if several fields would repeat a member that is more than one laye
 """
 
 import ast
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,7 +23,7 @@ from burn_import.codegen.module.member_fields import (
     constructed_fields,
     with_members,
 )
-from burn_import.codegen.module.module_reads import ModuleReads
+from burn_import.codegen.module.module_reads import ModuleReads, blocks
 
 #: Attributes of containers that say less than the names of their members.
 _GENERIC = frozenset({"model", "module"})
@@ -75,7 +74,7 @@ def _with_path(container: Container) -> Container | None:
     called, record_name = _called(text), container.record_names[name]
     element = _only_element(value)
     if element is not None and called in (None, f".{name}[0]"):
-        first = re.sub(r"\{(\d+)\}", r"\1", record_name)
+        first = record_name.replace("{", "").replace("}", "")
         is_numbered = first != record_name
         names = {name: first if is_numbered else f"{record_name}.0"}
         return replace(
@@ -92,10 +91,13 @@ def _called(text: ClassText) -> str | None:
     """
     if not text.body:
         return None
-    parameters = ", ".join(syntax.parameters_of(text.signature))
-    pattern = rf"\s*return self([.\w\[\]]+)\({parameters}\)"
-    match = re.fullmatch(pattern, text.body[0]) if len(text.body) == 1 else None
-    return match[1] if match is not None else ""
+    match syntax.statement_of(text.body[0].strip()) if len(text.body) == 1 else None:
+        case ast.Return(value=ast.Call(func=called, args=args, keywords=[])):
+            is_passed_on = [*map(ast.unparse, args)] == [
+                *syntax.parameters_of(text.signature)
+            ]
+            return ast.unparse(called).removeprefix("self") if is_passed_on else ""
+    return ""
 
 
 def _only_element(value: ast.expr) -> ast.Call | None:
@@ -224,6 +226,10 @@ def _names_of_members(
 def _names_in_use(owner: str, texts: Sequence[ClassText]) -> set[str]:
     """Return the names of attributes that a class has or reads of itself."""
     text = next(text for text in texts if text.name == owner)
-    lines = "\n".join([*text.fields, *text.code])
-    read = set(re.findall(r"self\.(\w+)", lines))
+    nodes = (node for block in blocks(text) for node in ast.walk(block.tree))
+    read = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self"
+    }
     return read | {method.name for method in text.methods}

@@ -1,17 +1,19 @@
 """Loops over the elements of a list whose weights are all tied to the first one's."""
 
 import ast
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.syntax import fields_of, list_items, range_call, repetition
+from burn_import.codegen.syntax import (
+    fields_of,
+    list_items,
+    range_call,
+    repetition,
+    statement_of,
+)
 from burn_import.tracing.identifiers import singular
-
-#: An assignment that ties an element of a list to the first one.
-_TIE = re.compile(r"self\.(\w+)\[(\d+)\]\.(\S+) = self\.\1\[0\]\.\3")
 
 
 def with_tie_loops(texts: Sequence[ClassText]) -> list[ClassText]:
@@ -25,9 +27,10 @@ def with_tie_loops(texts: Sequence[ClassText]) -> list[ClassText]:
 def _with_loops(text: ClassText) -> ClassText:
     ties: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
     for line in text.fields:
-        match = _TIE.fullmatch(line)
-        if match is not None:
-            ties[match[1], match[3]][int(match[2])] = line
+        tie = _tie(line)
+        if tie is not None:
+            name, number, leaf = tie
+            ties[name, leaf][number] = line
     loops: dict[str, list[str]] = defaultdict(list)
     replaced: set[str] = set()
     for (name, leaf), lines in ties.items():
@@ -40,6 +43,31 @@ def _with_loops(text: ClassText) -> ClassText:
     for name, leaves in loops.items():
         fields += _loop(name, leaves)
     return replace(text, fields=fields)
+
+
+def _tie(line: str) -> tuple[str, int, str] | None:
+    """Return list, index and attribute if a line ties an element to the first one.
+
+    The line is ``self.layers[2].proj.weight = self.layers[0].proj.weight``.
+    """
+    statement = statement_of(line)
+    if not isinstance(statement, ast.Assign):
+        return None
+    (target,) = statement.targets
+    element = target
+    while isinstance(element, ast.Attribute | ast.Subscript):
+        outer = element.value
+        if isinstance(outer, ast.Attribute) and ast.unparse(outer.value) == "self":
+            break
+        element = outer
+    if not isinstance(element, ast.Subscript):
+        return None
+    items, index = ast.unparse(element.value), element.slice
+    leaf = ast.unparse(target).removeprefix(f"{ast.unparse(element)}.")
+    is_tied = ast.unparse(statement.value) == f"{items}[0].{leaf}"
+    if not is_tied or not isinstance(index, ast.Constant):
+        return None
+    return items.removeprefix("self."), int(str(index.value)), leaf
 
 
 def _loop(name: str, leaves: Sequence[str]) -> list[str]:

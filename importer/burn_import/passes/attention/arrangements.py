@@ -1,4 +1,4 @@
-"""Where the elements of values come from, through reshapes, slices and sums."""
+"""Trace the elements of values to their sources, through reshapes, slices and sums."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

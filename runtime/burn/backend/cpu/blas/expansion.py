@@ -15,7 +15,7 @@ from burn.backend.cpu.blas.piecewise_linear import PiecewiseLinear, activation_o
 from burn.backend.cpu.jit.images.depthwise_source import CLIP, SCALED, SILU
 from burn.backend.cpu.jit.images.expansion import Expansion, Layer
 from burn.backend.cpu.onednn.binding.capture import compact, do, noting
-from burn.ops.fused import After, expanded_depthwise as expanded_depthwise_op
+from burn.ops.fused import After, expanded_depthwise
 from burn.ops.support import Array
 from burn.ops.window import windows
 
@@ -57,27 +57,35 @@ def generated_expansion(
 
 
 def expansion_or_layers(
+    plain: Callable[..., Array],
+    with_epilogue: Callable[..., Array],
     x: Array,
-    layers: tuple[tuple[Array, Array | None, After], ...],
-    kernels: tuple[Callable[..., Array], Callable[..., Array]],
-    stride: Any,
-    padding: Any,
+    weight: Array,
+    bias: Array | None,
+    depth_weight: Array,
+    depth_bias: Array | None,
+    *,
+    after: After,
+    depth_after: After,
+    stride: Any = 1,
+    padding: Any = 0,
 ) -> Array:
-    """Return both convolutions by one call, or by one each if that is unsupported.
+    """Compute :func:`burn.ops.fused.expanded_depthwise` by one call, if supported.
 
-    ``kernels`` compute a convolution without an epilogue, and one with it.
+    Otherwise the given kernels compute one convolution each: ``plain`` those without an
+    epilogue.
     """
+    layers = ((weight, bias, after), (depth_weight, depth_bias, depth_after))
     out = generated_expansion(x, layers, stride, padding)
     if out is not None:
         return out
-    plain, with_epilogue = kernels
-    options = {"stride": stride, "padding": padding, "groups": len(layers[1][0])}
+    options = {"stride": stride, "padding": padding, "groups": len(depth_weight)}
     out = x
-    for (weight, bias, after), static in zip(layers, ({}, options), strict=True):
-        if after:
-            out = with_epilogue(out, weight, bias, after=after, **static)
+    for (matrix, shift, epilogue), static in zip(layers, ({}, options), strict=True):
+        if epilogue:
+            out = with_epilogue(out, matrix, shift, after=epilogue, **static)
         else:
-            out = plain(out, weight, bias, **static)
+            out = plain(out, matrix, shift, **static)
     return out
 
 
@@ -117,21 +125,4 @@ def _finish(out: Array, layer: Layer) -> None:
         PiecewiseLinear.of(layer.numbers).apply(out)
 
 
-def expanded_depthwise(
-    x: Array,
-    weight: Array,
-    bias: Array | None,
-    depth_weight: Array,
-    depth_bias: Array | None,
-    *,
-    after: After,
-    depth_after: After,
-    stride: Any = 1,
-    padding: Any = 0,
-) -> Array:
-    """Compute :func:`burn.ops.fused.expanded_depthwise` by one call, if supported."""
-    layers = ((weight, bias, after), (depth_weight, depth_bias, depth_after))
-    return expansion_or_layers(x, layers, (conv, conv_then), stride, padding)
-
-
-KERNELS[expanded_depthwise_op] = expanded_depthwise
+KERNELS[expanded_depthwise] = partial(expansion_or_layers, conv, conv_then)

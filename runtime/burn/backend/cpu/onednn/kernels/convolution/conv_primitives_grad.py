@@ -23,7 +23,7 @@ from burn.backend.cpu.onednn.binding.memory import (
 )
 from burn.backend.cpu.onednn.binding.operands import Arranged
 from burn.backend.cpu.onednn.binding.prepared import Operands, Prepared, described
-from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
+from burn.backend.cpu.onednn.kernels.convolution.conv_operands import (
     Grouped,
     geometry,
     image,

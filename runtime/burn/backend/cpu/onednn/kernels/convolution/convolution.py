@@ -17,10 +17,11 @@ from burn.backend.cpu.onednn.binding.capture import (
 from burn.backend.cpu.onednn.binding.engine import Session, current
 from burn.backend.cpu.onednn.binding.memory import Array
 from burn.backend.cpu.onednn.binding.operands import are_float32, are_multiplied, form
-from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
+from burn.backend.cpu.onednn.kernels.convolution.conv_operands import (
     Grouped,
     Slots,
-    Windowed,
+)
+from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
     forward,
 )
 from burn.backend.cpu.onednn.kernels.convolution.conv_primitives_grad import (
@@ -29,6 +30,9 @@ from burn.backend.cpu.onednn.kernels.convolution.conv_primitives_grad import (
 )
 from burn.backend.cpu.onednn.kernels.convolution.generated_groups import (
     has_faster_kernel,
+)
+from burn.backend.cpu.onednn.kernels.convolution.windowed import (
+    Windowed,
 )
 from burn.backend.cpu.onednn.kernels.convolution.winograd import winograd
 from burn.backend.cpu.onednn.kernels.generated_silu import (

@@ -22,7 +22,12 @@ from burn.backend.cpu.onednn.binding.memory import (
 )
 from burn.backend.cpu.onednn.binding.operands import FLOAT32, Arranged
 from burn.backend.cpu.onednn.binding.prepared import Prepared
-from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import Slots, Windowed
+from burn.backend.cpu.onednn.kernels.convolution.conv_operands import (
+    Slots,
+)
+from burn.backend.cpu.onednn.kernels.convolution.windowed import (
+    Windowed,
+)
 from burn.backend.cpu.onednn.kernels.convolution.winograd_sums import (
     FOUR,
     TWO,

@@ -31,7 +31,7 @@ from burn.backend.cpu.onednn.binding.memory import (
 from burn.backend.cpu.onednn.binding.operands import FLOAT32
 from burn.backend.cpu.onednn.binding.prepared import Operands, Prepared, described
 from burn.backend.cpu.onednn.binding.scratch import Block
-from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
+from burn.backend.cpu.onednn.kernels.convolution.conv_operands import (
     Slots,
     geometry,
     image,

@@ -24,7 +24,9 @@ from burn.backend.cpu.onednn.binding.memory import (
 from burn.backend.cpu.onednn.binding.operands import FLOAT32
 from burn.backend.cpu.onednn.binding.prepared import Prepared, described
 from burn.backend.cpu.onednn.binding.weights import Weights
-from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import Slots
+from burn.backend.cpu.onednn.kernels.convolution.conv_operands import (
+    Slots,
+)
 
 _BYTES = FLOAT32.itemsize
 

@@ -39,7 +39,9 @@ from burn.backend.cpu.onednn.binding.prepared import (
     Scalings,
 )
 from burn.backend.cpu.onednn.binding.weights import Weights
-from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import Grouped
+from burn.backend.cpu.onednn.kernels.convolution.conv_operands import (
+    Grouped,
+)
 from burn.backend.cpu.onednn.kernels.post_ops import After, addend_index, post_ops
 from burn.backend.cpu.onednn.kernels.quantization.rounding import is_shifted, wide
 from burn.dtypes import DType, int8, int32, uint8

@@ -19,13 +19,15 @@ from burn.backend.cpu.onednn.binding.memory import (
 )
 from burn.backend.cpu.onednn.binding.operands import FLOAT32, Arranged
 from burn.backend.cpu.onednn.binding.prepared import described
-from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
-    ConvDescription,
+from burn.backend.cpu.onednn.kernels.convolution.conv_operands import (
     Grouped,
     geometry,
     image,
     long_axes,
     only,
+)
+from burn.backend.cpu.onednn.kernels.convolution.conv_primitives import (
+    ConvDescription,
 )
 from burn.backend.cpu.onednn.kernels.convolution.rebatch import Form, rebatched
 from burn.backend.cpu.onednn.kernels.convolution.wrong_code import wrong_code
