@@ -21,6 +21,7 @@ from burn_ir.graph import Graph, Node
 from burn_ir.names import free_name
 from burn_ir.ops.indexing import Gather
 from burn_ir.ops.shape import Shape, Squeeze
+from burn_ir.ops.weight_quantized import QuantizeDequantize
 
 
 def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
@@ -167,7 +168,12 @@ class _Hoisting:
         self.targets[id(node)] = own if fixed else common([own, *readers])
 
     def owns(self, node: Node) -> bool:
-        """Return whether ``node`` reads a weight, whose key fixes its module."""
+        """Return whether ``node`` reads a weight, whose key fixes its module.
+
+        The scale of a quantizer is named after the operand, wherever that is computed.
+        """
+        if isinstance(node.op, QuantizeDequantize):
+            return False
         literals = self.constants.literals
         stored = [n for n in node.inputs if n in self.constants and n not in literals]
         return any(
