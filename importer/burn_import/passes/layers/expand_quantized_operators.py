@@ -24,8 +24,8 @@ def expand_quantized_operators(graph: Graph) -> Graph:
     ``QLinearConv``, ``QLinearMatMul``, ``QGemm``, ``QLinearAdd`` and others
     (``EXPANSIONS``) are defined by this form, in which later passes recover layers,
     norms and attention. Scales and zero points are stored. Results are equal except
-    where float32 rounds a quotient across a tie, about 4 in a million; nodes whose
-    scales cause frequent ties stay.
+    where float32 rounds a quotient across a tie, about one in 100 000, by one step;
+    nodes whose scales cause frequent ties stay.
     """
     if graph.operators.isdisjoint(EXPANSIONS):
         return graph
