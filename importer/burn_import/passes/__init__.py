@@ -46,8 +46,12 @@ from burn_import.passes.cleanup.uniform_lookups import uniform_lookups
 from burn_import.passes.cleanup.wrapped_indices import wrapped_indices
 from burn_import.passes.layers.conv_bias import conv_bias
 from burn_import.passes.layers.conv_padding import conv_padding
+from burn_import.passes.layers.dequantized_movements import dequantized_movements
 from burn_import.passes.layers.expand_fused_layers import expand_fused_layers
 from burn_import.passes.layers.expand_fused_matmul import expand_fused_matmul
+from burn_import.passes.layers.expand_quantized_operators import (
+    expand_quantized_operators,
+)
 from burn_import.passes.layers.expand_skip_norms import expand_skip_norms
 from burn_import.passes.layers.linear import linear
 from burn_import.passes.layers.linear_rows import linear_rows
@@ -106,6 +110,7 @@ PASSES: tuple[Pass, ...] = (
     selections,
     expand_fused_matmul,
     expand_fused_layers,
+    expand_quantized_operators,
     expand_skip_norms,
     packed_weights,
     recurrent,
@@ -115,6 +120,7 @@ PASSES: tuple[Pass, ...] = (
     reshape_targets,
     compose_movements,
     repetitions,
+    dequantized_movements,
     requantizations,
     written_slices,
     slices_of_writes,

@@ -102,7 +102,7 @@ _LONGEST = 24
 _COUNT = re.compile(r"_?\d+d?$")
 
 #: What onnxruntime's quantizer appends to the name of the value that it rounds.
-_FROM_QUANTIZER = re.compile(r"_(Quantize|Dequantize)Linear_(In|Out)put$")
+_FROM_QUANTIZER = re.compile(r"(_(Quantize|Dequantize)Linear_(In|Out)put|_quantized)$")
 
 
 def authored(name: str) -> str:

@@ -21,6 +21,7 @@ from burn_ir.graph import Constants, Graph, Node
 from burn_ir.names import free_name
 from burn_ir.ops.indexing import Gather
 from burn_ir.ops.shape import Shape, Squeeze
+from burn_ir.ops.weight_quantized import QuantizeDequantize
 
 
 def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
@@ -137,7 +138,12 @@ def extent_values(graph: Graph) -> set[str]:
 
 
 def owns_weight(constants: Constants, node: Node) -> bool:
-    """Return whether ``node`` reads a weight, whose key fixes its module."""
+    """Return whether ``node`` reads a weight, whose key fixes its module.
+
+    The scale of a quantizer is named after the operand, wherever that is computed.
+    """
+    if isinstance(node.op, QuantizeDequantize):
+        return False
     stored = [n for n in node.inputs if n in constants and n not in constants.literals]
     return any(
         n is not None and is_float(constants[n].dtype) and "." in n for n in stored

@@ -31,6 +31,7 @@ ROUNDING = {
     "conv_bias",
     "einsum_attention",
     "elu",
+    "expand_quantized_operators",
     "expand_skip_norms",
     "fold_batch_norm",
     "gelu",

@@ -101,9 +101,18 @@ LAYERS = (
     (r".*mlp\d*|ffn?\d*|feed_forward\d*", "hidden"),
     (r".*(embed|embedding|emb)\d*", "embeddings"),
     (r"(.*_)?(proj|projection|linear|lin|dense|fc)_?\d*", "projected"),
-    (r"(.*_)?quantizer_?\d*", "rounded"),
     (r"(.*_)?conv\w*", "features"),
 )
+
+#: Words for results of ONNX's operators whose name differs from the primitive's.
+ONNX_WORDS = {
+    "slice": "piece",
+    "gather": "rows",
+    "reduce_mean": "mean",
+    "reduce_sum": "sums",
+    "reduce_max": "peak",
+    "reduce_min": "least",
+}
 
 #: Qualifiers by primitive for results with the same noun.
 KINDS = {
@@ -224,13 +233,27 @@ def _words(statement: Statement) -> Iterator[str]:
     if isinstance(statement, ModuleCall):
         names = [s for s in statement.path if not s.isdigit()]
         if names and len(statement.targets) == 1:
-            leaf = singular(snake(names[-1]))
-            yield from (word for form, word in LAYERS if re.fullmatch(form, leaf))
-            if not re.fullmatch(r"[a-z]\d*", leaf):
-                yield leaf
+            yield from _layer_words(singular(snake(names[-1])))
     word = _role(statement, WORDS)
     if word:
         yield word
+
+
+def _layer_words(leaf: str) -> Iterator[str]:
+    """Yield names for the result of the layer with the attribute ``leaf``.
+
+    The attribute of a quantizer begins with that of the layer, or with the operator,
+    whose result it rounds.
+    """
+    match = re.fullmatch(r"(.*?)_?quantizer_?\d*", leaf)
+    name = match[1] if match else leaf
+    yield from (word for form, word in LAYERS if re.fullmatch(form, name))
+    if match:
+        words = (table.get(name) for table in (ROLES, ONNX_WORDS, WORDS))
+        yield from filter(None, words)
+        yield "rounded"
+    elif not re.fullmatch(r"[a-z]\d*", leaf):
+        yield leaf
 
 
 def _role(statement: Statement, words: Mapping[str, str]) -> str:

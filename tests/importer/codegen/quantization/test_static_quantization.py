@@ -155,3 +155,50 @@ def test_modules_with_the_same_scale_have_layers_of_their_own(tmp_path: Path) ->
     source = w.source(tmp_path, "float[n, 16] x", "y", x=normal(3, 16))
     assert source.count("self.tanh_quantizer = nn.QuantizeDequantize()") == 1
     assert source.count("(nn.Module)") == 2
+
+
+def test_a_rounded_value_that_all_layers_read_is_computed_outside(
+    tmp_path: Path,
+) -> None:
+    w = Writer()
+    w.node("/layers.0/Tanh", "c", "Tanh (x)")
+    w.weights["layers.0.c_scale"] = np.array(0.012, np.float32)
+    w.lines += "c_q = QuantizeLinear (c, layers__0__c_scale)\n"
+    w.lines += "c_d = DequantizeLinear (c_q, layers__0__c_scale)\n"
+    x = w.rounded("x")
+    for i in range(3):
+        path = f"layers.{i}"
+        weight = w.stored(f"{path}.fc.weight", 16, 16)
+        y = w.node(f"/{path}/fc/MatMul", f"m{i}", f"MatMul ({x}, {weight})")
+        x = w.rounded(w.node(f"/{path}/Add", f"a{i}", f"Add ({y}, c_d)"))
+    w.node("/Neg", "y", f"Neg ({x})")
+    source = w.source(tmp_path, "float[n, 16] x", "y", x=normal(3, 16))
+    assert "nn.ModuleList(Layer() for _ in range(layers))" in source
+    assert "self.tanh_quantizer(ops.tanh(x))" in source
+
+
+def test_rounded_values_are_named_after_the_operator(tmp_path: Path) -> None:
+    w = Writer()
+    for name, call in (
+        ("neg", "Neg (x)"),
+        ("mul", "Mul (x, x)"),
+        ("reduce_mean", "ReduceMean <keepdims = 1> (x)"),
+    ):
+        w.node(f"/{name}", name, call)
+        w.weights[f"{name}_scale"] = np.array(0.013, np.float32)
+        w.lines += f"{name}_q = QuantizeLinear ({name}, {name}_scale)\n"
+        operands = f"{name}_q, {name}_scale"
+        w.lines += f"{name}_DequantizeLinear_Output = DequantizeLinear ({operands})\n"
+    first, second, third = (
+        f"{name}_DequantizeLinear_Output" for name in ("neg", "mul", "reduce_mean")
+    )
+    w.node("/Add", "add_1", f"Add ({first}, {second})")
+    w.node("/Sub", "sub_1", f"Sub ({second}, {third})")
+    w.node("/Mul_2", "mul_2", f"Mul ({first}, {third})")
+    w.node("/Concat", "y", "Concat <axis = 1> (add_1, sub_1, mul_2, x)")
+    source = w.source(tmp_path, "float[n, 16] x", "y", x=normal(3, 16))
+    body = source.partition("def __call__")[2]
+    assert "self.neg_quantizer(-x)" in body
+    assert "product = self.mul_quantizer(x * x)" in body
+    assert "rounded" not in body
+    assert "quantizer =" not in body
