@@ -27,6 +27,7 @@ ORDER = {
     ),
     "burn": (
         "attribute_hints digests dtypes defaults facts lazy numpy_interface version",
+        "backend/cpu/limits",
         "tensor_hints",
         "backend/cpu/onednn/__init__ backend/cpu/onednn/binding notebook record",
         "backend/disk_cache",

@@ -282,7 +282,8 @@ def composite(
     """
 
     def declare(function: Callable[..., Any]) -> Composite[..., Any]:
-        composite = Composite[..., Any](function, outputs, False, autocast=autocast)
+        composite: Composite[..., Any]
+        composite = Composite(function, outputs, False, autocast=autocast)
         composite.gradient_reason = "differentiated through its body"
         _register(composite)
         return composite

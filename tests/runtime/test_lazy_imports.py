@@ -204,6 +204,11 @@ def test_a_call_loads_the_operation_that_it_names() -> None:
     } & modules_after(code)
 
 
+def test_layers_load_their_operations_before_the_first_call() -> None:
+    code = "from burn import nn; nn.Conv2d, nn.GRU"
+    assert {"burn.ops.conv", "burn.ops.rnn", "burn.ops.shape"} <= modules_after(code)
+
+
 def test_all_primitives_are_there_when_they_are_asked_for() -> None:
     names = run("from burn.primitive import primitives; print(len(primitives()))")
     values = (getattr(ops, name) for name in dir(ops))

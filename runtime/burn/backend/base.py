@@ -87,6 +87,10 @@ class Backend(ABC):
         )
 
 
+#: The types of arguments that :func:`map_structure` looks into.
+STRUCTURES = (list, tuple, slice)
+
+
 def map_structure(function: Callable[[Any], Any], value: Any) -> Any:
     """Return ``value`` with ``function`` applied to the leaves of lists and tuples."""
     kind = type(value)

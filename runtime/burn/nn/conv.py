@@ -7,6 +7,7 @@ from burn.box import Parameter
 from burn.dtypes import DType, float32
 from burn.nn import init
 from burn.nn.module import Module
+from burn.ops.conv import conv, conv_transpose
 from burn.ops.window import Extents, Padding, per_axis
 from burn.tensor import Tensor
 
@@ -79,7 +80,7 @@ class _Windowed(_Layer):
 
 class _Conv(_Windowed):
     def __call__(self, x: Tensor) -> Tensor:
-        return ops.conv(
+        return conv(
             x,
             self.weight,
             self.bias,
@@ -177,7 +178,7 @@ class _ConvTranspose(_Layer):
         self.output_padding = output_padding
 
     def __call__(self, x: Tensor) -> Tensor:
-        return ops.conv_transpose(
+        return conv_transpose(
             x,
             self.weight,
             self.bias,

@@ -5,6 +5,7 @@ from burn.box import Parameter
 from burn.dtypes import DType, float32
 from burn.nn import init
 from burn.nn.module import Module
+from burn.ops.matmul import linear
 from burn.tensor import Tensor
 
 
@@ -35,7 +36,7 @@ class Linear(Module):
         )
 
     def __call__(self, x: Tensor) -> Tensor:
-        return ops.linear(x, self.weight, self.bias)
+        return linear(x, self.weight, self.bias)
 
     def describe(self) -> str:
         return f"{self.in_features}, {self.out_features}, bias={self.bias is not None}"

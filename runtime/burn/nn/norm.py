@@ -7,6 +7,8 @@ from burn.box import Buffer, Parameter
 from burn.dtypes import DType
 from burn.nn import init
 from burn.nn.module import Module
+from burn.ops.layer_norm import layer_norm, rms_norm
+from burn.ops.norm import batch_norm, batch_norm_train, group_norm, instance_norm
 from burn.tensor import Tensor
 
 #: Burn's names of the two vectors.
@@ -43,7 +45,7 @@ class _BatchNorm(Module):
             raise ValueError(f"expected rank {self.rank + 2}, got {list(x.shape)}")
         if self._is_trained:
             return self._train(x)
-        return ops.batch_norm(
+        return batch_norm(
             x,
             self.running_mean,
             self.running_var,
@@ -66,7 +68,7 @@ class _BatchNorm(Module):
                 "expected more than one element a channel in training, "
                 f"got {list(x.shape)}"
             )
-        y, mean, var = ops.batch_norm_train(x, self.weight, self.bias, epsilon=self.eps)
+        y, mean, var = batch_norm_train(x, self.weight, self.bias, epsilon=self.eps)
         self._follow(self.running_mean, mean.detach())
         self._follow(self.running_var, var.detach() * (count / (count - 1)))
         return y
@@ -134,7 +136,7 @@ class LayerNorm(Module):
 
     def __call__(self, x: Tensor) -> Tensor:
         axis = _last(self.normalized_shape, x)
-        return ops.layer_norm(x, self.weight, self.bias, axis=axis, epsilon=self.eps)
+        return layer_norm(x, self.weight, self.bias, axis=axis, epsilon=self.eps)
 
     def describe(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
@@ -165,7 +167,7 @@ class RMSNorm(Module):
         axis, epsilon = _last(self.normalized_shape, x), self.eps
         if epsilon is None:
             epsilon = dtypes.step(x.dtype)
-        return ops.rms_norm(x, self.weight, axis=axis, epsilon=epsilon)
+        return rms_norm(x, self.weight, axis=axis, epsilon=epsilon)
 
     def describe(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}"
@@ -199,7 +201,7 @@ class GroupNorm(Module):
         self.bias = _parameter(affine, (num_channels,), 0.0, dtype)
 
     def __call__(self, x: Tensor) -> Tensor:
-        return ops.group_norm(
+        return group_norm(
             x, self.weight, self.bias, groups=self.num_groups, epsilon=self.eps
         )
 
@@ -227,7 +229,7 @@ class _InstanceNorm(Module):
     def __call__(self, x: Tensor) -> Tensor:
         if x.ndim != self.rank + 2:
             raise ValueError(f"expected rank {self.rank + 2}, got {list(x.shape)}")
-        return ops.instance_norm(x, self.weight, self.bias, epsilon=self.eps)
+        return instance_norm(x, self.weight, self.bias, epsilon=self.eps)
 
     def describe(self) -> str:
         affine = self.weight is not None

@@ -1,7 +1,8 @@
 """Pooling layers, without parameters."""
 
-from burn import ops
 from burn.nn.module import Module
+from burn.ops.pool import adaptive_avg_pool, avg_pool, max_pool
+from burn.ops.reduction import mean
 from burn.ops.window import Extents, Padding
 from burn.tensor import Tensor
 
@@ -37,7 +38,7 @@ class _MaxPool(PoolLayer):
 
     def __call__(self, x: Tensor) -> Tensor:
         self.check_rank(x)
-        return ops.max_pool(
+        return max_pool(
             x,
             kernel_size=self.kernel_size,
             stride=self.stride,
@@ -82,7 +83,7 @@ class _AvgPool(PoolLayer):
 
     def __call__(self, x: Tensor) -> Tensor:
         self.check_rank(x)
-        return ops.avg_pool(
+        return avg_pool(
             x,
             kernel_size=self.kernel_size,
             stride=self.stride,
@@ -118,8 +119,8 @@ class _AdaptiveAvgPool(PoolLayer):
     def __call__(self, x: Tensor) -> Tensor:
         self.check_rank(x)
         if self.output_size in (1, (1,) * self.rank):
-            return ops.mean(x, tuple(range(2, x.ndim)), keepdims=True)
-        return ops.adaptive_avg_pool(x, output_size=self.output_size)
+            return mean(x, tuple(range(2, x.ndim)), keepdims=True)
+        return adaptive_avg_pool(x, output_size=self.output_size)
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPool):
@@ -148,4 +149,4 @@ class GlobalAvgPool(Module):
         self.keepdims = keepdims
 
     def __call__(self, x: Tensor) -> Tensor:
-        return ops.mean(x, tuple(range(2, x.ndim)), keepdims=self.keepdims)
+        return mean(x, tuple(range(2, x.ndim)), keepdims=self.keepdims)

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from burn import ops
 from burn.box import Parameter
 from burn.dtypes import DType, float32
 from burn.nn import init
 from burn.nn.dropout import Dropout
 from burn.nn.module import Module
+from burn.ops.padding import stack
+from burn.ops.rnn import gru, lstm, rnn
+from burn.ops.shape import concat, split
 from burn.tensor import Tensor
 
 _NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
@@ -63,24 +65,22 @@ class Recurrent(Module):
         """Return W, R and B of one layer in ONNX's layout."""
         parts = []
         for name in _NAMES[:2]:
-            parts.append(
-                ops.stack([self._gated(name, layer, s) for s in self._suffixes])
-            )
+            parts.append(stack([self._gated(name, layer, s) for s in self._suffixes]))
         if not self.bias:
             return [*parts, None]
         both = [
-            ops.concat([self._gated(name, layer, s) for name in _NAMES[2:]])
+            concat([self._gated(name, layer, s) for name in _NAMES[2:]])
             for s in self._suffixes
         ]
-        return [*parts, ops.stack(both)]
+        return [*parts, stack(both)]
 
     def _gated(self, name: str, layer: int, suffix: str) -> Tensor | Parameter:
         """Return one parameter with its gates in ONNX's order."""
         value: Parameter = getattr(self, f"{name}_l{layer}{suffix}")
         if len(self.gates) == 1:
             return value
-        pieces = ops.split(value, (self.hidden_size,) * len(self.gates), 0)
-        return ops.concat([pieces[gate] for gate in self.gates])
+        pieces = split(value, (self.hidden_size,) * len(self.gates), 0)
+        return concat([pieces[gate] for gate in self.gates])
 
     def _run(
         self,
@@ -102,7 +102,7 @@ class Recurrent(Module):
             time, _, batch, hidden = y.shape
             x = y.permute(0, 2, 1, 3).reshape(time, batch, count * hidden)
             ends.append(last)
-        joined = [ops.concat(list(parts)) for parts in zip(*ends, strict=True)]
+        joined = [concat(list(parts)) for parts in zip(*ends, strict=True)]
         return (x.transpose(0, 1) if self.batch_first else x, *joined)
 
     def describe(self) -> str:
@@ -134,7 +134,7 @@ class LSTM(Recurrent):
     def __call__(
         self, x: Tensor, state: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        y, h, c = self._run(ops.lstm, x, () if state is None else state)
+        y, h, c = self._run(lstm, x, () if state is None else state)
         return y, (h, c)
 
 
@@ -150,7 +150,7 @@ class GRU(Recurrent):
 
     def __call__(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         states = () if state is None else (state,)
-        y, h = self._run(ops.gru, x, states, linear_before_reset=True)
+        y, h = self._run(gru, x, states, linear_before_reset=True)
         return y, h
 
 
@@ -183,5 +183,5 @@ class RNN(Recurrent):
     def __call__(self, x: Tensor, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         states = () if state is None else (state,)
         names = (self.nonlinearity,) * len(self._suffixes)
-        y, h = self._run(ops.rnn, x, states, activations=names)
+        y, h = self._run(rnn, x, states, activations=names)
         return y, h

@@ -8,7 +8,7 @@ import numpy as np
 
 from burn.backend.arrays import ArrayBackend
 from burn.backend.autodiff import is_in_backward
-from burn.backend.base import Backend, map_structure
+from burn.backend.base import STRUCTURES, Backend, map_structure
 from burn.box import Box, Buffer, reading
 from burn.defaults import host
 from burn.plan.plan_ir import Event, Guard, Read, Slot, Step
@@ -89,9 +89,9 @@ class Recorder(Backend):
             UnplannableError: the box is not on the device.
         """
         held = box.held()
-        tensor = innermost(held)
         current = self._values.get(box)
         if current is None:
+            tensor = innermost(held)
             if tensor.backend is not self.device:
                 raise UnplannableError(f"{box!r} is on {held.backend}")
             current = self._values[box] = self.new(tensor)
@@ -148,9 +148,8 @@ class Recorder(Backend):
         static: dict[str, Any],
     ) -> Any:
         seen: list[RecordedValue] = []
-        plain = tuple(
-            map_structure(lambda arg: self._device_argument(arg, seen), a) for a in args
-        )
+        recorded = tuple([self._read_boxes(arg) for arg in args])
+        plain = tuple([self._device_argument(arg, seen) for arg in recorded])
         if not seen:
             return self._constant(primitive, plain, static)
         result = self._computing.call(primitive, plain, static)
@@ -158,7 +157,7 @@ class Recorder(Backend):
             return result
         several = isinstance(result, tuple)
         tensors = tuple(self.new(item) for item in (result if several else (result,)))
-        slots = tuple(map_structure(_slot, arg) for arg in map(self._read_boxes, args))
+        slots = tuple([map_structure(_slot, arg) for arg in recorded])
         self.events.append(
             Step(
                 *(primitive, slots, static),
@@ -191,14 +190,18 @@ class Recorder(Backend):
 
     def _read_boxes(self, arg: Any) -> Any:
         """Return ``arg`` with recorded tensors instead of boxes."""
+        if isinstance(arg, Box):
+            return self.read(arg)
+        if type(arg) not in STRUCTURES:
+            return arg
         return map_structure(lambda x: self.read(x) if isinstance(x, Box) else x, arg)
 
     def _device_argument(self, arg: Any, seen: list[RecordedValue]) -> Any:
         """Return ``arg`` for the device, and append its recorded values to ``seen``."""
-        if isinstance(arg, Box):
-            arg = self.read(arg)
         if type(arg) is not Tensor:
-            return arg
+            if type(arg) not in STRUCTURES:
+                return arg
+            return map_structure(lambda x: self._device_argument(x, seen), arg)
         if arg.backend is self:
             seen.append(arg.data)
             return arg.data.tensor

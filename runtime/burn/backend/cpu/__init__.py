@@ -30,8 +30,8 @@ def _limited_threads(count: int) -> Any:
 
 
 def _one_time_calls() -> Any:
+    from burn.backend.cpu.limits import has_limits
     from burn.backend.cpu.one_time import OneTimeCalls
-    from burn.backend.cpu.onednn.binding.engine import has_limits
 
     return OneTimeCalls() if has_limits() else Cpu()
 

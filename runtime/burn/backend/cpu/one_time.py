@@ -13,8 +13,9 @@ from burn.tensor import Tensor
 
 #: Nanoseconds that it takes to load oneDNN, and to compile the code of one shape.
 LOADING, COMPILING = 15e6, 0.4e6
-#: The nanoseconds that oneDNN saves in one call of a large model, which has many.
-LARGE = 1e6
+#: The nanoseconds that oneDNN saves in one call of a large model, which has many. A
+#: model of some ten milliseconds may have one call of several.
+LARGE = 6e6
 #: The share of NumPy's time that oneDNN saves.
 SAVED = 0.7
 

@@ -4,11 +4,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import ops
 from burn.backend.cpu.onednn.binding import engine
+from burn.backend.cpu.onednn.kernels import resize
 from tests.runtime.onednn import assert_close, needs_onednn, normal
+from tests.sampling import example_count
 
 pytestmark = needs_onednn
 
@@ -52,6 +55,60 @@ def test_resize(name: str, layout: str) -> None:
     actual, used = compiled(run, x)
     assert_close(actual, run(burn.tensor(x)).numpy())
     assert used
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    ("shape", "options", "axes"),
+    [
+        ((2, 21, 28, 28), {"sizes": (2, 21, 224, 56), "mode": "linear"}, 2),
+        ((1, 24, 32, 40), {"scales": (1, 1, 2, 2), "mode": "cubic"}, 2),
+        ((1, 24, 64, 48), {"scales": (1, 1, 0.5, 1.5), "mode": "linear"}, 2),
+        ((1, 8, 160, 20), {"scales": (1, 1, 2, 1), "mode": "linear"}, 1),
+        ((1, 40, 29, 31), {"scales": (1, 1, 2, 2), "mode": "linear"}, 0),
+    ],
+    ids=["linear", "cubic", "smaller", "long", "no divisor"],
+)
+def test_bands(
+    monkeypatch: pytest.MonkeyPatch, layout: str, shape: Any, options: Any, axes: int
+) -> None:
+    seen: list[Any] = []
+    apply_bands = resize._apply_bands
+
+    def noted(notes: Any, bands: Any, rows: Any) -> Any:
+        seen.append(bands)
+        return apply_bands(notes, bands, rows)
+
+    monkeypatch.setattr(resize, "_apply_bands", noted)
+    order = LAYOUTS[layout]
+    x = np.ascontiguousarray(normal(*shape).transpose(np.argsort(order)))
+
+    def run(x: Any) -> Any:
+        return ops.resize(ops.permute(x, order), **options)
+
+    actual, used = compiled(run, x)
+    assert_close(actual, run(burn.tensor(x)).numpy())
+    assert used
+    # Along the axis that is innermost in memory a product has the whole matrix.
+    assert len(seen) == (axes if layout == "channels last" else min(axes, 1))
+
+
+@settings(max_examples=example_count(60))
+@given(extent=st.integers(1, 60), results=st.integers(1, 120), reach=st.integers(1, 4))
+def test_bands_are_the_matrix(extent: int, results: int, reach: int) -> None:
+    centers = (np.arange(results) * extent) // results
+    matrix = np.zeros((results, extent), np.float32)
+    for row, center in enumerate(centers):
+        matrix[row, max(center - reach, 0) : center + reach] = 1 + row
+    bands = resize._bands(matrix)
+    if bands is None:
+        return
+    actual = np.zeros_like(matrix).reshape(len(bands.blocks), -1, extent)
+    for block, part, start in zip(bands.blocks, actual, bands.starts, strict=True):
+        part[:, start : start + block.shape[1]] = block
+    np.testing.assert_array_equal(actual.reshape(matrix.shape), matrix)
+    inside = bands.starts[bands.first : bands.last]
+    assert inside == [inside[0] + bands.step * i for i in range(len(inside))]
 
 
 def test_gradient() -> None:

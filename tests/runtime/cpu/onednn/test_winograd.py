@@ -117,6 +117,24 @@ def test_most_are_done_so(
     assert result == [form]
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_one_thread_does_so_with_less_work(
+    monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    session = engine.current()
+    assert session is not None
+    session.primitives.clear()
+    monkeypatch.setattr(type(session.api), "threads", threads)
+    result = done_so(monkeypatch)
+    x, weight = normal(1, 64, 20, 24), normal(64, 64, 3, 3, seed=1)
+
+    def run(x: Any) -> Any:
+        return ops.conv(x, burn.from_numpy(weight), padding=1)
+
+    assert_close(planned(run, x), by_numpy(run, x))
+    assert result == ([FOUR] if threads == 1 else [])
+
+
 @pytest.mark.parametrize(
     ("shape", "kernel", "how"),
     [
@@ -141,6 +159,7 @@ def test_others_stay(
     monkeypatch: pytest.MonkeyPatch, shape: Any, kernel: Any, how: Any
 ) -> None:
     result = done_so(monkeypatch)
+    monkeypatch.setattr(winograd, "_WORK_ALONE", winograd._WORK)
     taps = kernel if isinstance(kernel, tuple) else (kernel, kernel)
     inputs = shape[1] // how.get("groups", 1)
     weight = normal(shape[1], inputs, *taps, seed=1)
@@ -161,7 +180,7 @@ def done_by(form: Form) -> Any:
     assert session is not None
     session.primitives.clear()
 
-    def chosen(slots: Any, wins: Any) -> Form | None:
+    def chosen(slots: Any, wins: Any, threads: int) -> Form | None:
         first = (wins.kernel[0], wins.stride[0], wins.dilation[0], wins.pads[0])
         return form if slots.planned and first == (3, 1, 1, (1, 1)) else None
 

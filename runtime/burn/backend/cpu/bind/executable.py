@@ -7,8 +7,6 @@ and run, when the plan is used a second time.
 import threading
 from typing import TYPE_CHECKING, Any
 
-from burn.backend.cpu.bind.finite import NotFiniteError
-from burn.backend.cpu.onednn.binding.engine import no_gain
 from burn.plan.executable import Executable, Plan
 
 if TYPE_CHECKING:
@@ -37,6 +35,8 @@ class CpuExecutable(Executable):
         if self.is_lowered and not self.optimized().has_lower_precision:
             why = "it has no layer for it, or none with scales"
             notes.append(f"{plan.precision} is not used: {why}")
+        from burn.backend.cpu.onednn.binding.engine import no_gain
+
         idle = no_gain(plan.precision)
         return notes if idle is None else [*notes, idle]
 
@@ -55,14 +55,7 @@ class CpuExecutable(Executable):
             return self._optimized
 
     def run(self, inputs: list[Any]) -> Any:
-        optimized = self._optimized or self.optimized()
-        program = optimized.program
-        if program is not None:
-            try:
-                return program.run(inputs)
-            except NotFiniteError:
-                pass
-        return optimized.replay.run(inputs)
+        return (self._optimized or self.optimized()).run(inputs)
 
     def release_memory(self) -> None:
         if self._optimized is not None and self._optimized.program is not None:

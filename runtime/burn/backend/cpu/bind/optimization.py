@@ -1,7 +1,9 @@
 """Optimization of a recorded plan: its passes, and the program that runs it."""
 
 from functools import cached_property, partial
+from typing import Any
 
+from burn.backend.cpu.bind.finite import NotFiniteError
 from burn.backend.cpu.bind.program import Program
 from burn.backend.cpu.device import Cpu
 from burn.backend.cpu.jit.policy import (
@@ -55,6 +57,15 @@ class OptimizedPlan:
         self._recorded = plan._replace(root=recorded, lowering=(), generated=False)
         #: Whether a step has a lower precision than float32.
         self.has_lower_precision = bool(plan.lowering) and _is_lowered(root)
+
+    def run(self, inputs: list[Any]) -> Any:
+        """Return the result, by the program if all numbers are finite."""
+        if self.program is not None:
+            try:
+                return self.program.run(inputs)
+            except NotFiniteError:
+                pass
+        return self.replay.run(inputs)
 
     @cached_property
     def replay(self) -> Replay:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from burn.backend.cpu.limits import no_limits
 from burn.backend.cpu.onednn.binding.capture import noting
 
 if TYPE_CHECKING:
@@ -126,11 +127,6 @@ def limits() -> Limits:
     return STATE.limits if noting() is None else _WHATEVER
 
 
-def has_limits() -> bool:
-    """Return whether NumPy computes small operations; see :func:`whatever_size`."""
-    return STATE.limits is not _WHATEVER
-
-
 def engine() -> Engine:
     """Return name, version and library of the CPU engine of this process.
 
@@ -180,7 +176,8 @@ def whatever_size() -> Iterator[None]:
     before = STATE.limits
     STATE.limits = _WHATEVER
     try:
-        yield
+        with no_limits():
+            yield
     finally:
         STATE.limits = before
 

@@ -1,11 +1,12 @@
 """Resampling in plans as products with weight matrices, axis by axis.
 
-A matrix is mostly zeros, but oneDNN multiplies faster than NumPy gathers. Infinities
-would make distant elements NaN, which is why eager calls gather.
+A matrix is mostly zeros, but oneDNN multiplies faster than NumPy gathers. Where the
+other numbers are a narrow band, its blocks are multiplied by windows of the operand.
+Infinities would make distant elements NaN, which is why eager calls gather.
 """
 
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,10 @@ from burn.ops.resize import Options, Resampling, resamplings, resize as resize_o
 
 # For larger extents multiplications by zero take longer than gathering.
 _LONGEST = 128
+#: Matrices of bands are multiplied by windows of the operand if they are several times
+#: as long as a band, and the operand has many elements. A window begins so many lines
+#: after the one before it, or a few more.
+_NARROW, _MANY, _STEP = 2, 16_384, 4
 
 
 @resize_op.on(Cpu)
@@ -50,8 +55,17 @@ def _is_weighted(x: Array, scales: Any, sizes: Any, chosen: Options) -> bool:
 
 def _is_faster(x: Array, steps: list[Resampling]) -> bool:
     return bool(steps) and all(
-        x.shape[step.axis] <= _LONGEST and len(step.taps) for step in steps
+        len(step.taps) and (x.shape[step.axis] <= _LONGEST or _is_banded(x, step))
+        for step in steps
     )
+
+
+def _is_banded(x: Array, step: Resampling) -> bool:
+    """Return whether a long axis is enlarged by a matrix of bands, line by line."""
+    matrix = step.matrix(x.shape[step.axis])
+    is_enlarged = x.size >= _MANY and len(matrix) > x.shape[step.axis]
+    lines = is_dense(x) and x.strides[step.axis] > x.itemsize
+    return is_enlarged and lines and _bands(matrix) is not None
 
 
 def _resample(notes: Notes, x: Array, steps: list[Resampling]) -> Array | None:
@@ -66,16 +80,73 @@ def _resample(notes: Notes, x: Array, steps: list[Resampling]) -> Array | None:
             return None
         matrix = step.matrix(x.shape[step.axis]).astype(np.float32)
         notes.keep(matrix)
-        plain = _apply_matrix(matrix, plain, order.index(step.axis))
+        plain = _apply_matrix(notes, matrix, plain, order.index(step.axis))
     return None if plain is None else plain.transpose(np.argsort(order).tolist())
 
 
-def _apply_matrix(matrix: Array, x: Array, axis: int) -> Array | None:
+def _apply_matrix(notes: Notes, matrix: Array, x: Array, axis: int) -> Array | None:
     """Return ``matrix`` [results, extent] applied along an axis of row-major ``x``."""
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     if prod(after) == 1:
         out = product(x.reshape(prod(before), x.shape[axis]), matrix.T)
     else:
         rows = x.reshape(prod(before), x.shape[axis], prod(after))
-        out = product(matrix[None], rows)
+        bands = _bands(matrix) if rows.size >= _MANY else None
+        if bands is None:
+            out = product(matrix[None], rows)
+        else:
+            out = _apply_bands(notes, bands, rows)
     return None if out is None else out.reshape(*before, len(matrix), *after)
+
+
+class _Bands(NamedTuple):
+    """Blocks [count, rows, columns] of a matrix that contain all but its zeros.
+
+    Block ``i`` begins at column ``starts[i]``. Those from ``first`` before ``last``
+    begin ``step`` columns after the one before.
+    """
+
+    blocks: Array
+    starts: list[int]
+    step: int
+    first: int
+    last: int
+
+
+def _bands(matrix: Array) -> _Bands | None:
+    """Return the bands of a matrix [results, extent], None if they are not narrow."""
+    results, extent = matrix.shape
+    most = range(max(extent // _STEP, 1), 0, -1)
+    count = next(n for n in most if not (results % n or extent % n))
+    step, parts = extent // count, matrix.reshape(count, results // count, extent)
+    used, places = (parts != 0).any(axis=1), step * np.arange(count)
+    lead = max(int((places - used.argmax(axis=1)).max()), 0)
+    ends = extent - used[:, ::-1].argmax(axis=1)
+    width = lead + max(int((ends - places).max()), step)
+    if _NARROW * width > extent:
+        return None
+    starts = np.clip(places - lead, 0, extent - width)
+    inside = np.flatnonzero(starts == places - lead)
+    blocks = [m[:, at : at + width] for m, at in zip(parts, starts, strict=True)]
+    span = (int(inside[0]), int(inside[-1]) + 1) if inside.size else (0, 0)
+    return _Bands(np.stack(blocks), starts.tolist(), step, *span)
+
+
+def _apply_bands(notes: Notes, bands: _Bands, rows: Array) -> Array | None:
+    """Return the product of a matrix with ``rows`` [batch, extent, after]."""
+    notes.keep(bands.blocks)
+    count, _, width = bands.blocks.shape
+    batch, _, after = rows.shape
+    windows = notes.empty((batch, count, width, after), rows.dtype)
+    image, line, element = rows.strides
+    if bands.first < bands.last:
+        inside = np.lib.stride_tricks.as_strided(
+            rows[:, bands.starts[bands.first] :],
+            (batch, bands.last - bands.first, width, after),
+            (image, bands.step * line, line, element),
+        )
+        notes.assign(windows[:, bands.first : bands.last], inside)
+    for index in (*range(bands.first), *range(bands.last, count)):
+        start = bands.starts[index]
+        notes.assign(windows[:, index], rows[:, start : start + width])
+    return product(bands.blocks[None], windows)

@@ -51,6 +51,8 @@ _COMMON = 1
 #: convolution, sums of the image for each weight, and the fraction of their rows that
 #: are used. The last one is the maximum number of elements that the sums take.
 _WORK, _MEETINGS, _WANTED, _MOST = 80_000_000, 50, 0.8, 8_000_000
+#: The multiplications on one thread, where no stage waits for other threads.
+_WORK_ALONE = 7_000_000
 #: The harmonic mean of the channels, times the columns of a window: fewer products
 #: take less time, and sums of as many channels as before.
 _CHANNELS = 120
@@ -111,7 +113,7 @@ def winograd(
     session: Session, primitives: Primitives, slots: Slots, wins: Windows
 ) -> Winograd | None:
     """Return a Winograd convolution; None if unsupported or not faster."""
-    form = _form(slots, wins)
+    form = _form(slots, wins, session.api.threads)
     if form is None or not slots.has_plain_bias:
         return None
     source, target = _rows(form, slots.x.shape), _rows(form, slots.shape)
@@ -139,7 +141,7 @@ def _candidate_forms(slots: Slots) -> tuple[tuple[Form, int], ...]:
     return ((FOUR, _SET),) if slots.mirrored else ()
 
 
-def _form(slots: Slots, wins: Windows) -> Form | None:
+def _form(slots: Slots, wins: Windows, threads: int) -> Form | None:
     """Return the best form for a convolution; None if unsupported or not faster."""
     if not slots.planned or len(slots.shape) != 4 or len(slots.weight.shape) != 4:
         return None
@@ -152,7 +154,8 @@ def _form(slots: Slots, wins: Windows) -> Form | None:
     enough = 2 * columns * inputs * outputs >= _CHANNELS * (inputs + outputs)
     if wins.pads[0] != (1, 1) or not enough:
         return None
-    if prod(slots.shape) * inputs * wins.taps < _WORK:
+    least_work = _WORK if threads > 1 else _WORK_ALONE
+    if prod(slots.shape) * inputs * wins.taps < least_work:
         return None
     for form, least in _candidate_forms(slots):
         sides = _rows(form, slots.x.shape), _rows(form, slots.shape)
