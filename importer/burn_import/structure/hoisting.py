@@ -28,8 +28,9 @@ def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
 
     A node leaves a module that owns layers if it reads nothing from inside the
     module and is read outside of it. Nodes of modules without layers stay, since
-    such modules exist to compute values for others. A layer leaves its module if
-    its result depends only on input sizes, like a relative position bias.
+    such modules exist to compute values for others; only arithmetic on extents leaves
+    these too. A layer leaves its module if its result depends only on input sizes, like
+    a relative position bias.
     """
     run = _Hoisting(graph, node_paths)
     for node in reversed(graph.nodes):
@@ -146,6 +147,12 @@ class _Hoisting:
         #: The number of nodes in each scope: an activation alone is no module.
         self.sizes = Counter(self.scopes.values())
         self.regular = extent_values(graph)
+        #: Arithmetic on extents, which readers write with the shapes of their tensors.
+        self.inferred = {
+            id(node)
+            for node in graph.nodes
+            if all(graph.types[n].known is not None for n in node.outputs if n)
+        }
         self.owning = {
             path[:length]
             for path in node_paths.layers.values()
@@ -200,7 +207,7 @@ class _Hoisting:
             leaving = own[:length]
             inside = any(source[:length] == leaving for source in sources)
             is_module = leaving in self.owning or self.sizes[leaving] == 1
-            if inside or not is_module:
+            if inside or not (is_module or id(node) in self.inferred):
                 break
             length -= 1
         while length and length < len(own) and own[length].isdigit():
