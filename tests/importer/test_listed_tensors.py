@@ -1,5 +1,6 @@
 """Tensors that a program lists: each at its key, whoever reads it."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -265,3 +266,20 @@ def test_a_layer_under_two_keys_has_the_one_of_its_scope(tmp_path: Path) -> None
     assert isinstance(model.encoder, nn.Linear)
     assert sorted(model.state_dict()) == sorted(weights)
     np.testing.assert_allclose(result(model), X @ inner.T @ last.T, rtol=1e-5)
+
+
+def test_a_tied_parameter_of_a_class_is_assigned_once(tmp_path: Path) -> None:
+    """As in RoBERTa's head, which has the bias of its decoder as its own, too."""
+    bias = drawn(3)
+    weights = {"decoder.weight": drawn(3, 3, seed=1), "decoder.bias": bias}
+    weights["bias"] = bias
+    decoder = f"{OUTER};L__decoder,decoder,Linear"
+    layer = linear("a", "x", "decoder.weight", decoder)
+    bias_argument = {"name": "bias", "arg": ref("p_decoder_bias"), "kind": 1}
+    layer["inputs"].append(bias_argument)
+    nodes = [layer, call("aten.tanh.default", "y", self=ref("a"))]
+    model = imported(tmp_path, nodes, weights)
+    assert model.bias is model.decoder.bias
+    source = inspect.getsource(type(model))
+    assert "self.bias = self.decoder.bias" in source
+    assert "self.bias = nn.parameter" not in source

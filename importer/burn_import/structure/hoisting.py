@@ -30,8 +30,8 @@ def hoist_shared_nodes(graph: Graph, node_paths: Places) -> Places:
     A node leaves a module that owns layers if it reads nothing from inside the
     module and is read outside of it. Nodes of modules without layers stay, since
     such modules exist to compute values for others, unless they and modules like them
-    are the only readers. A layer leaves its module if
-    its result depends only on input sizes, like a relative position bias.
+    are the only readers; arithmetic on extents leaves these too. A layer leaves its
+    module if its result depends only on input sizes, like a relative position bias.
     """
     run = _Hoisting(graph, node_paths)
     for node in reversed(graph.nodes):
@@ -166,6 +166,12 @@ class _Hoisting:
         #: The number of nodes in each scope: an activation alone is no module.
         self.sizes = Counter(self.scopes.values())
         self.regular = extent_values(graph)
+        #: Arithmetic on extents, which readers write with the shapes of their tensors.
+        self.inferred = {
+            id(node)
+            for node in graph.nodes
+            if all(graph.types[n].known is not None for n in node.outputs if n)
+        }
         self.owning = {
             path[:length]
             for path in node_paths.layers.values()
@@ -222,6 +228,7 @@ class _Hoisting:
             leaving = own[:length]
             inside = any(source[:length] == leaving for source in sources)
             is_module = leaving in self.owning or self.sizes[leaving] == 1
+            is_module = is_module or id(node) in self.inferred
             if inside or not (is_module or self.is_shared(node, leaving)):
                 break
             length -= 1

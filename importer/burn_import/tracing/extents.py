@@ -128,11 +128,13 @@ class Extents:
     """The dimensions that a function reads, each from the first value with it.
 
     ``reads`` lists, by symbol, the (axis, local name) pairs to assign where the
-    value becomes available.
+    value becomes available. Dimensions that no value has are an error, or left out if
+    ``is_partial``: statements that nothing reads may mention them.
     """
 
-    def __init__(self, names: Namespace) -> None:
+    def __init__(self, names: Namespace, is_partial: bool = False) -> None:
         self.names = names
+        self.is_partial = is_partial
         self.locals: dict[Dim, str] = {}
         self.reads: dict[Symbol, list[tuple[int, str]]] = {}
         self.source: dict[Dim, Symbol] = {}
@@ -236,7 +238,8 @@ class Extents:
                 self.source[extent] = value
                 self.reads.setdefault(value, []).append((axis, name))
                 return
-        raise MissingExtent(extent)
+        if not self.is_partial:
+            raise MissingExtent(extent)
 
     def sources(self, value: Any) -> Iterator[Symbol]:
         """Yield the values from which the dimensions in ``value`` are read."""

@@ -45,3 +45,30 @@ def test_an_extent_that_is_read_stays(tmp_path: Path) -> None:
     y = net.run("Relu", "blocks.0", y)
     y = net.linear("blocks.1.fc", y, 6, 6)
     check_import(tmp_path, net.model(y, extent), net.feeds(4))
+
+
+def test_a_size_of_parts_that_the_first_of_several_modules_computes(
+    tmp_path: Path,
+) -> None:
+    """As in experts: their module has a product of extents, and not its factors."""
+    net = ScopedNet()
+    x = net.input("x", "batch", "length", 3)
+    shape = net.run("Shape", "", x)
+    zero, one = net.stored("zero", np.array(0)), net.stored("one", np.array(1))
+    batch = net.run("Gather", "", shape, zero, axis=0)
+    length = net.run("Gather", "", shape, one, axis=0)
+    rows = net.stored("rows", np.array([-1, 3]))
+    y = net.run("Reshape", "", x, rows)
+    scopes = [f"layers.{i}.experts" for i in range(2)]
+    size = net.run("Mul", scopes[0], net.stored("three", np.array(3)), length)
+    size = net.run("Mul", scopes[0], size, batch)
+    for scope in scopes:
+        flat = net.run("Reshape", scope, y, net.stored("flat", np.array([-1])))
+        numbers = net.run("Cast", scope, net.run("Range", scope, zero, size, one), to=1)
+        z = net.run("Reshape", scope, net.run("Mul", scope, flat, numbers), rows)
+        z = net.run("Mul", scope, z, net.weight(f"{scope}.scale", 3))
+        y = net.run("Add", scope.removesuffix(".experts"), y, z)
+    feeds = {"x": net.rng.normal(0, 1, (2, 4, 3)).astype(np.float32)}
+    actual = check_import(tmp_path, net.model(y), feeds)
+    assert "tuple[" not in actual.source
+    assert actual.source.count("\nclass ") == 3

@@ -101,6 +101,66 @@ def test_extents_are_multiples_of_windows(tmp_path: Path) -> None:
         model(burn.tensor(drawn(2, 14)))
 
 
+def test_equal_extents_of_several_ranks_are_multiples_on_their_own(
+    tmp_path: Path,
+) -> None:
+    inputs = (example("Float", 2, 12), example("Float", 2, 12, 5))
+    code = WINDOWS.replace(
+        "return torch.flatten(torch.sub(_3, torch.mean(_3, [2], True)), 1)",
+        "return torch.add(torch.mean(_3, [1, 2]), "
+        "torch.sum(torch.mul(torch.transpose(y, 1, 2), CONSTANTS.c1), [1, 2]))",
+    )
+    weights = np.arange(12, dtype=np.float32)
+    constants = (tensor("0", np.array(4, np.int64)), tensor("1", weights))
+    names = "x: Tensor,\n    y: Tensor"
+    script = net(code, *inputs, parameters=names, constants=constants)
+    model: Any = load(script.saved(tmp_path))
+    for batch, length in ((2, 12), (3, 20)):
+        x, y = drawn(batch, length), drawn(batch, 12, 5)
+        expected = x.mean(1) + (y.transpose(0, 2, 1) * weights).sum((1, 2))
+        actual = model(burn.tensor(x), burn.tensor(y)).numpy()
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="axis 1 is fixed to 12"):
+        model(burn.tensor(drawn(2, 12)), burn.tensor(drawn(2, 16, 5)))
+
+
+TOKENS = """
+_0 = torch.add(x, torch.unsqueeze(places, 0))
+return torch.add(_0, torch.sum(torch.mul(text, CONSTANTS.c0), [1, 2], True))
+"""
+
+
+def test_equal_extents_vary_together_beside_an_equal_fixed_one(
+    tmp_path: Path,
+) -> None:
+    inputs = (example("Float", 2, 7, 3), example("Float", 7, 3))
+    names = "x: Tensor,\n    places: Tensor,\n    text: Tensor"
+    weights = np.arange(7, dtype=np.float32)
+    script = net(
+        TOKENS,
+        *(*inputs, example("Float", 2, 5, 7)),
+        parameters=names,
+        constants=(tensor("0", weights),),
+    )
+    path = script.saved(tmp_path)
+    model: Any = load(path)
+    for batch, tokens in ((2, 7), (3, 9)):
+        x, places, text = drawn(batch, tokens, 3), drawn(tokens, 3), drawn(batch, 4, 7)
+        expected = x + places + (text * weights).sum((1, 2), keepdims=True)
+        actual = model(*map(burn.tensor, (x, places, text))).numpy()
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+    assert 'x="float32[batch, ' in import_model(path, Options()).text
+
+
+def test_a_batch_is_named_after_the_input_of_highest_rank(tmp_path: Path) -> None:
+    code = "return torch.mul(torch.unsqueeze(steps, 1), x)"
+    inputs = (example("Float", 2), example("Float", 2, 3))
+    script = net(code, *inputs, parameters="steps: Tensor,\n    x: Tensor")
+    text = import_model(script.saved(tmp_path), Options()).text
+    assert 'steps="float32[batch]"' in text
+    assert 'x="float32[batch, length]"' in text
+
+
 def test_an_extent_joined_with_the_batch_is_fixed(tmp_path: Path) -> None:
     script = net("return torch.view(x, [-1, 12])", example("Float", 2, 12))
     model: Any = load(script.saved(tmp_path))

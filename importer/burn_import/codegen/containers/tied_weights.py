@@ -13,6 +13,7 @@ import numpy as np
 from burn.dtypes import is_float
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.numbered_siblings import moved_path, siblings_in
+from burn_import.codegen.syntax import assigned_field, statement_of
 from burn_import.provenance.path_segments import Path
 from burn_import.provenance.trainable import is_trained
 from burn_import.provenance.weight_owners import (
@@ -152,7 +153,14 @@ def with_ties(
     for tie in ties:
         name, line = run.line(tie)
         lines.setdefault(name, []).append(line)
-    return [replace(t, fields=t.fields + lines.get(t.name, [])) for t in texts]
+    return [_with_lines(text, lines.get(text.name, [])) for text in texts]
+
+
+def _with_lines(text: ClassText, ties: list[str]) -> ClassText:
+    """Return a class with assignments, in place of the fields that they replace."""
+    tied = {name for tie in ties if (name := assigned_field(statement_of(tie))[0])}
+    fields = [f for f in text.fields if assigned_field(statement_of(f))[0] not in tied]
+    return replace(text, fields=fields + ties)
 
 
 class _Writer:

@@ -21,6 +21,7 @@ from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.extents import Extents, MissingExtent
 from burn_import.tracing.identifiers import Namespace
+from burn_import.tracing.statements import mentions
 from burn_import.tracing.trace import Block, Members, ModuleCall, Repetition, Statement
 
 #: Minimum statements of a block, and words that a loop saves, for rounds.
@@ -173,7 +174,25 @@ class _Rolls:
             for run in steps.runs(path):
                 context = (steps.shapes, self.containers, self.common)
                 loops = rerolled_forms(statements, block.results, run, *context)
-                yield from (one for one in loops if one.saving >= 0)
+                worth = (one for one in loops if one.saving >= 0)
+                yield from filter(self.has_known_classes, worth)
+
+    def has_known_classes(self, rolled: Rolled) -> bool:
+        """Return whether type checkers know the classes that the loops call.
+
+        They are known of members of several classes, but not of ``zip`` with these.
+        """
+        for loop in (s for s in rolled.statements if isinstance(s, Repetition)):
+            sources = len(loop.members) + len(loop.items) + len(loop.numbers)
+            if sources + mentions(loop.body, loop.counter) < 2:
+                continue
+            if not all(
+                self.containers.is_alike(one.path, one.start, one.stop)
+                for one in loop.members
+                if one.count
+            ):
+                return False
+        return True
 
     def are_dimensions_readable(self) -> bool:
         """Return whether all dimensions can still be read from a value."""

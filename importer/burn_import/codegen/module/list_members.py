@@ -17,6 +17,7 @@ from burn_import.tracing.unparse import unparse_expression
 
 #: What a list has in the place of a function, or of nothing.
 _PLACEHOLDER = "nn.Identity()"
+_ARRAYS = frozenset({"nn.buffer", "nn.parameter"})
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ def without_list_member(
 ) -> list[ClassText] | None:
     """Return ``texts`` with the fields of ``container`` in the class of its list.
 
-    It is None unless the container, which computes nothing, is an item of one list
-    whose items are read one by one.
+    It is None unless the container, which computes nothing and has only arrays, is an
+    item of one list whose items are read one by one.
     """
     where = _list_of(container.text.name, texts)
     if container.text.body or where is None or "{" in where.record_name:
@@ -57,6 +58,8 @@ def without_list_member(
     call = where.items[where.index]
     assert isinstance(call, ast.Call)
     values = container.constructed(call)
+    if {syntax.called_name(one) for one in container.members.values()} - _ARRAYS:
+        return None
     names = {member: f"{where.attribute}_{member}" for member in container.members}
     if values is None or not _names_in(where.owner).isdisjoint(names.values()):
         return None

@@ -95,7 +95,7 @@ def trace_part(part: ModuleNode) -> FunctionTrace:
 
 def drop_unread(trace: FunctionTrace) -> None:
     """Remove the statements of a function whose results are not read."""
-    probe = Extents(Namespace())
+    probe = Extents(Namespace(), is_partial=True)
     probe.plan(trace.parameters, trace.body)
     drop_dead(trace.body, probe.sources)
 

@@ -105,7 +105,7 @@ def _returns_extents(graph: Graph, names: list[str]) -> bool:
 def _names_read(part: ModuleNode) -> set[str]:
     """Return the names of the values that the body of a module reads."""
     trace = trace_part(part)
-    probe = Extents(Namespace())
+    probe = Extents(Namespace(), is_partial=True)
     probe.plan(trace.parameters, trace.body)
     return {symbol.name for symbol in live_symbols(trace.body, probe.sources)}
 

@@ -10,6 +10,7 @@ bools.
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any, TypeAlias
 
 from burn.dtypes import DType
@@ -27,6 +28,8 @@ from burn_ir.types import Type
 Key: TypeAlias = tuple[int, int, int]
 
 _MOST_INPUTS = 1000
+#: The most equal extents whose groups are all tried.
+_MOST_JOINED = 4
 
 
 class Inputs:
@@ -128,8 +131,8 @@ class Inputs:
                     groups.append([key])
                 else:
                     fixed.setdefault(size, []).append(key)
-        joined = [keys for keys in fixed.values() if len(keys) > 1]
-        return groups + [keys for keys in joined if _varies(keys, allows)]
+        joined = (_joined(keys, allows) for keys in fixed.values() if len(keys) > 1)
+        return groups + [keys for keys in joined if keys]
 
     def divided(
         self,
@@ -147,11 +150,26 @@ class Inputs:
         divisible = []
         for (axis, _), keys in self._candidates().items():
             rest = [key for key in keys if key not in opened]
-            unit = _unit(rest, odd, allows) if axis and rest else 0
-            if unit:
-                self.units.update(dict.fromkeys(rest, unit))
-                divisible.append(rest)
+            if axis and rest:
+                divisible += self._multiples(rest, odd, allows)
         return divisible
+
+    def _multiples(
+        self,
+        group: list[Key],
+        others: Mapping[Key, Dim],
+        allows: Callable[[Mapping[Key, Dim]], bool],
+    ) -> list[list[Key]]:
+        """Return the group if its extents vary by multiples, else those that do alone.
+
+        Extents of several ranks may be equal by chance, and one of them fixed.
+        """
+        unit = _unit(group, others, allows)
+        if unit:
+            self.units.update(dict.fromkeys(group, unit))
+            return [group]
+        alone = [[key] for key in group] if len(group) > 1 else []
+        return [one for key in alone for one in self._multiples(key, others, allows)]
 
     def _candidates(self) -> dict[tuple[int, int], list[Key]]:
         """Return the keys that may vary, grouped by axis and extent.
@@ -167,11 +185,15 @@ class Inputs:
         return groups
 
     def named(self, groups: Iterable[Sequence[Key]]) -> dict[Key, Dim]:
-        """Return a symbol for each group of extents, named after its first axis."""
+        """Return a symbol for each group of extents.
+
+        It is named after the axis of the highest rank: the batch is all that a tensor
+        of timesteps has.
+        """
         dims: dict[Key, Dim] = {}
         decided = {str(dim) for dim in self.decided.values()}
         for group in groups:
-            axis, _, rank = group[0]
+            axis, _, rank = max(group, key=lambda key: key[2])
             names = AXES.get(rank, ())
             name = names[axis] if axis < len(names) else f"extent{axis}"
             unit = self.units.get(group[0], 1)
@@ -203,6 +225,22 @@ def _varies(group: Sequence[Key], allows: Callable[[Mapping[Key, Dim]], bool]) -
     smaller = {key: key[1] // 2 | 1 for key in group}
     is_cut = all(1 < extent < key[1] for key, extent in smaller.items())
     return is_cut and allows(smaller)
+
+
+def _joined(
+    keys: Sequence[Key], allows: Callable[[Mapping[Key, Dim]], bool]
+) -> list[Key]:
+    """Return most of the equal extents that may vary together; [] if none may.
+
+    Tokens and their positions are equally many, and features of texts by chance.
+    """
+    for count in range(len(keys), 1, -1):
+        for group in combinations(keys, count):
+            if _varies(group, allows):
+                return list(group)
+        if len(keys) > _MOST_JOINED:
+            break
+    return []
 
 
 def _unit(

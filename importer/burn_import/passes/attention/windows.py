@@ -39,7 +39,7 @@ def _replacements(flow: Dataflow, last: Node) -> list[Node]:
     name, inner = last.inputs[0], [last]
     for _ in range(STEPS):
         first = flow.made_by(name, "Reshape")
-        if first is not None and flow.extents(first.inputs[0]) == out:
+        if first is not None and adds and flow.extents(first.inputs[0]) == out:
             fits = all(_is_per_window(flow, mask, split) for _, mask in adds)
             inside = flow.are_inside([*inner[1:], first], last)
             return _add_masks(flow, first, adds, last) if fits and inside else [last]

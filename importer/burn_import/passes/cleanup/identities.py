@@ -86,6 +86,18 @@ def _only(node: Node, graph: Graph) -> str | None:
     return node.inputs[0] if len(node.inputs) == 1 else None
 
 
+def _concat(node: Node, graph: Graph) -> str | None:
+    """Return the only operand that is not known to be empty along the axis."""
+    axis = node.op.attrs()["axis"]
+    types = [(name, graph.type(name)) for name in node.inputs]
+    names = [
+        name
+        for name, t in types
+        if t is None or t.shape is None or t.shape[axis] != 0 or len(types) == 1
+    ]
+    return names[0] if len(names) == 1 else None
+
+
 def _constant(node: Node, position: int, graph: Graph) -> Array | None:
     """Return the array of a constant operand; None for other operands."""
     if position >= len(node.inputs):
@@ -263,7 +275,7 @@ RULES: dict[str, Callable[[Node, Graph], str | None]] = {
     "Split": _first_if(_same_shape),
     "Pad": _pad,
     "Resize": _resize,
-    "Concat": _only,
+    "Concat": _concat,
     "Sum": _only,
     "Max": _only,
     "Min": _only,

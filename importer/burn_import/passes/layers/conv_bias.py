@@ -19,18 +19,17 @@ def conv_bias(graph: Graph) -> Graph:
     if not any(isinstance(node.op, Conv | ConvTranspose) for node in graph.nodes):
         return graph
     flow = Dataflow(graph)
-    nodes, absorbed = [], set[int]()
+    nodes = []
     for node in graph.nodes:
         node = _without_zero_bias(node, flow)
         for name, term in _operands(node):
             layer = flow.producers.get(name)
             bias = None if layer is None else _bias(layer, node, term, flow)
             if layer is not None and bias is not None:
-                absorbed.add(id(layer))
                 node = _with_bias(layer, node, bias)
                 break
         nodes.append(node)
-    return with_nodes(graph, [node for node in nodes if id(node) not in absorbed])
+    return with_nodes(graph, nodes)
 
 
 def _without_zero_bias(node: Node, flow: Dataflow) -> Node:

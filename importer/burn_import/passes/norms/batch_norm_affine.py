@@ -38,17 +38,14 @@ def batch_norm_affine(graph: Graph) -> Graph:
     if not {"BatchNormalization", "Mul", "Add"} <= graph.operators:
         return graph
     flow = Dataflow(graph)
-    nodes, absorbed = [], set[int]()
+    nodes = []
     for node in graph.nodes:
         match = _affine(node, flow)
         inputs = None if match is None else _operands(match, flow)
         if match is not None and inputs is not None:
-            absorbed |= {id(match.norm), id(match.product)}
             node = _with_affine(match, node, inputs)
         nodes.append(node)
-    if not absorbed:
-        return graph
-    return with_nodes(graph, [node for node in nodes if id(node) not in absorbed])
+    return with_nodes(graph, nodes)
 
 
 def _affine(node: Node, flow: Dataflow) -> _Affine | None:

@@ -25,14 +25,12 @@ def fold_batch_norm(graph: Graph) -> Graph:
     differs: this pass runs only if it is requested by name.
     """
     flow = Dataflow(graph)
-    nodes, absorbed = [], set()
+    nodes = []
     for node in graph.nodes:
         layer = _layer(node, flow)
         new = None if layer is None else _fold(layer, node, flow)
         nodes.append(node if new is None else new)
-        if new is not None and layer is not None:
-            absorbed.add(id(layer))
-    return with_nodes(graph, [node for node in nodes if id(node) not in absorbed])
+    return with_nodes(graph, nodes)
 
 
 def _layer(node: Node, flow: Dataflow) -> Node | None:

@@ -20,14 +20,12 @@ def pixel_shuffle(graph: Graph) -> Graph:
     if "Transpose" not in graph.operators:
         return graph
     flow = Dataflow(graph)
-    nodes, absorbed = [], set[int]()
+    nodes = []
     for node in graph.nodes:
         parts = _parts(node, flow)
         new = None if parts is None else _depth_to_space(*parts, node, flow)
         nodes.append(node if new is None else new)
-        if new is not None and parts is not None:
-            absorbed |= {id(part) for part in parts}
-    return with_nodes(graph, [node for node in nodes if id(node) not in absorbed])
+    return with_nodes(graph, nodes)
 
 
 def _parts(node: Node, flow: Dataflow) -> tuple[Node, Node] | None:

@@ -40,28 +40,26 @@ def reductions(graph: Graph) -> Graph:
     One that drops axes which are inserted again keeps them. Axes that are inserted only
     to be reduced are removed too. Global pooling followed
     by flattening becomes a mean, as does a sum divided by its number of elements. If
-    the two nodes are in different modules, they stay.
+    the two nodes are in different modules, they stay. First nodes of pairs become dead
+    code, unless their shapes are read.
     """
     rewriter = _Rewriter(Dataflow(graph))
     for node in graph.nodes:
         rewriter.add(node)
-    nodes = [n for n in rewriter.nodes if id(n) not in rewriter.absorbed]
-    return with_nodes(graph, nodes)
+    return with_nodes(graph, rewriter.nodes)
 
 
 @dataclass
 class _Rewriter:
     flow: Dataflow
     nodes: list[Node] = field(default_factory=list)
-    absorbed: set[int] = field(default_factory=set)
 
     def add(self, node: Node) -> None:
         """Append ``node`` or its replacement."""
         name = node.inputs[0] if node.inputs else None
         first = None if name is None else self.flow.producers.get(name)
         new = None if first is None else self.merge(first, node)
-        if new is not None and first is not None:
-            self.absorbed.add(id(first))
+        if new is not None:
             self.flow.producers[new.output] = new
         self.nodes.append(node if new is None else new)
 

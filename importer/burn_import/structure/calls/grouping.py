@@ -255,7 +255,7 @@ def _opened(targets: Sequence[list[int]]) -> list[int]:
     first = targets[0]
     if all(target == first for target in targets):
         return first
-    if any(len(target) != len(first) or min(target) < 1 for target in targets):
+    if not first or any(len(t) != len(first) or min(t) < 1 for t in targets):
         return []
     columns = list(zip(*targets, strict=True))
     differing = [axis for axis, column in enumerate(columns) if len(set(column)) > 1]

@@ -46,3 +46,18 @@ def test_a_list_with_more_layers_stays(tmp_path: Path) -> None:
 def test_a_name_that_is_in_use_stays(tmp_path: Path) -> None:
     source = imported(tmp_path, *network((2,), table="mlp_bias")).source
     assert "self.mlp_bias = nn.parameter(1, 4)" in source
+
+
+def test_a_member_of_modules_stays_in_the_list(tmp_path: Path) -> None:
+    """As in video coders, whose levels run in the class of the list."""
+    net = ScopedNet()
+    y = net.linear("stem", net.input("x", "n", 4), 4, 4)
+    for level, function in enumerate(("Relu", "Tanh", "Sigmoid")):
+        for name in ("conv1", "conv2"):
+            z = net.linear(f"down.{level}.block.0.{name}", y, 4, 4)
+            y = net.run("Add", "", y, net.run(function, "", z))
+        if level:
+            y = net.linear(f"down.{level}.downsample", y, 4, 4)
+    source = imported(tmp_path, net, net.linear("head", y, 4, 3)).source
+    assert "self.down[0].block[0].conv1(" in source
+    assert "down_block" not in source
