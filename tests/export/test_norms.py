@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import burn
-from burn import Tensor, ops
+from burn import Tensor, nn, ops
 from burn_import import export_onnx
 from burn_import.export.errors import ExportError
 from burn_import.verification.session import run_model
@@ -62,3 +62,18 @@ def test_varying_channels_without_weights_are_refused(tmp_path: Path) -> None:
         export_onnx(
             model, (example,), tmp_path / "n.onnx", dynamic={"x": {1: "channels"}}
         )
+
+
+def test_weights_may_be_parameters(tmp_path: Path) -> None:
+    """Norms that are recorded whole read their parameters, as single operations do."""
+    norm = nn.InstanceNorm1d(CHANNELS, affine=True)
+    norm.load_state_dict({"weight": WEIGHT, "bias": BIAS})
+
+    def model(x: Tensor) -> Tensor:
+        return ops.relu(norm(x))
+
+    x = RANDOM.random((2, CHANNELS, 3)).astype(np.float32)
+    export_onnx(model, (x,), tmp_path / "n.onnx", dynamic={"x": {0: "batch"}})
+    results: Any
+    results, _ = run_model(str(tmp_path / "n.onnx"), {"x": x})
+    np.testing.assert_allclose(results[0], model(burn.tensor(x)).numpy(), atol=1e-5)

@@ -86,9 +86,7 @@ class ExportRecorder(Recorder):
     def _composite(self, primitive: Any, args: Any, static: Any) -> Any:
         """Return the result of a composite, recorded as one step."""
         seen: list[RecordedValue] = []
-        plain = [
-            map_structure(lambda arg: self._device_argument(arg, seen), a) for a in args
-        ]
+        plain = [self._device_argument(self._read_boxes(arg), seen) for arg in args]
         if not seen:
             return primitive.kernel(*args, **static)
         with recording(self.device):
