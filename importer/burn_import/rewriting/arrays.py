@@ -34,6 +34,8 @@ def are_identical(a: Array, b: Array) -> bool:
     """Return whether two arrays have the same type and bytes."""
     if a.dtype != b.dtype or a.shape != b.shape or core(a).shape != core(b).shape:
         return False
+    if same_view(a, b):
+        return True
     return core(a).tobytes() == core(b).tobytes()
 
 
@@ -65,17 +67,21 @@ def origins(constants: Constants, name: str) -> Iterator[str]:
 def derive(graph: Graph, name: str, array: Array, suffix: str) -> str:
     """Return the name of ``array``, derived from constant ``name`` and stored once.
 
-    If an earlier constant of the chain is the same view, its name is returned.
+    If an earlier constant of the chain is the same view, its name is returned. Arrays
+    of one suffix may also depend on other constants: different ones get other names.
     """
     constants = graph.constants
     for older in origins(constants, name):
         if same_view(constants[older], array):
             return older
     derived = name + suffix
-    while derived in graph.types:
+    while True:
+        is_own = constants.source.get(derived) == name
+        if is_own and are_identical(constants[derived], array):
+            return derived
+        if derived not in graph.types and not is_own:
+            break
         derived += "_"
-    if constants.source.get(derived) == name:
-        return derived
     derived = constants.add(derived, array, source=name)
     if name in constants.literals:
         constants.literals.add(derived)

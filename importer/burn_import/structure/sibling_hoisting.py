@@ -32,6 +32,12 @@ class _SiblingHoisting:
         self.graph = graph
         self.before, self.after = before, after
         self.scopes = dict(after.scopes)
+        #: The nodes that read a value, with the positions of the operands.
+        self.reads: dict[str, list[tuple[Node, int]]] = {}
+        for node in graph.nodes:
+            for index, name in enumerate(node.inputs):
+                if name is not None:
+                    self.reads.setdefault(name, []).append((node, index))
         #: The module that a hoisted value has left, by its uses.
         self.left: dict[Hashable, Path] = {}
         for node in graph.nodes:
@@ -81,12 +87,10 @@ class _SiblingHoisting:
         for name in filter(None, node.outputs):
             if name in self.graph.results:
                 yield None
-            for user in self.graph.users.get(name, ()):
+            for user, index in self.reads.get(name, ()):
                 is_sibling = without_numbers(self.before.scopes[id(user)]) == own
-                for index, read in enumerate(user.inputs):
-                    if read == name:
-                        key = (own, type(user.op), index, node.op, self.literals(node))
-                        yield key if is_sibling else None
+                key = (own, type(user.op), index, node.op, self.literals(node))
+                yield key if is_sibling else None
 
     def literals(self, node: Node) -> tuple[Hashable, ...]:
         """Return the constants that a node reads: small ones by their contents."""
@@ -96,4 +100,5 @@ class _SiblingHoisting:
         if name is None or name not in self.graph.constants:
             return None
         array = self.graph.constants[name]
-        return array.tobytes() if array.size <= _FEW else name
+        few = array.size <= _FEW
+        return (str(array.dtype), array.shape, array.tobytes()) if few else name

@@ -254,7 +254,9 @@ class Extents:
             return atom(str(dim))
         if dim in self.locals:
             return atom(self.locals[dim])
-        dim = with_numbers_inside(self._solved(dim))
+        dim = self._solved(dim)
+        if not any(_value(factor) in self.locals for p, _ in dim.terms for factor in p):
+            dim = with_numbers_inside(dim)
         total: Expression | None = None
         terms = sorted(dim.terms, key=lambda term: not term[0])
         if terms[0][1] < 0:  # `256 - size` rather than `-size + 256`

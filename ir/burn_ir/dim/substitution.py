@@ -52,7 +52,8 @@ def without_extrema(dim: Dim) -> Dim:
         return dim
     (factor,) = factors
     variable = Poly((((factor,), 1),))
-    if not _has_extremum(dim) or (lower_bound(variable) or 0) < 0:
+    least = lower_bound(variable)
+    if not _has_extremum(dim) or least is None or least < 0:
         return dim
     values = [_value(dim, factor, number) for number in range(sum(numbers) + 3)]
     line = variable * (values[-1] - values[-2]) + values[0]

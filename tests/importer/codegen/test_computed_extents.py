@@ -72,3 +72,19 @@ def test_a_table_of_positions_is_computed(count: int, tmp_path: Path) -> None:
     feeds = [{"x": normal(size, 3, seed=size)} for size in (6, 9)]
     source = check(tmp_path, text, *feeds)
     assert ("seq - 1" in source) == (count == 4)
+
+
+@pytest.mark.parametrize("more", [1, -1, 3])
+def test_a_number_more_than_a_quotient_is_read_from_it(
+    more: int, tmp_path: Path
+) -> None:
+    """The sum of both is no other quotient: the input's extent may not be at hand."""
+    text = f"""agraph (float[1, 2, n] x) => (float[1, 2, p] y, float[q] r) {{
+    more = Constant <value = int64[1] {{{more}}}> ()
+    y = Conv <strides = [2], pads = [1, 1]> (x, w)
+    length = Shape <start = 2, end = 3> (y)
+    shape = Add (length, more)
+    r = ConstantOfShape (shape)
+    }}"""
+    feeds = [{"x": normal(1, 2, size, seed=size)} for size in (4, 7, 9)]
+    check(tmp_path, text, *feeds, weights={"w": normal(2, 2, 3, seed=0)})

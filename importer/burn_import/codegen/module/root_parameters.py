@@ -83,6 +83,12 @@ def _classes(calls: ConstructorCalls, tree: Tree) -> Iterator[tuple[str, list[Sl
         yield "classes", [candidates[0].slot]
 
 
+def _is_number(node: ast.AST, number: int) -> bool:
+    if not isinstance(node, ast.Constant):
+        return False
+    return type(node.value) is int and node.value == number  # True is 1
+
+
 def _is_fixed(calls: ConstructorCalls, head: Head) -> bool:
     """Return whether something else may depend on the number of classes.
 
@@ -93,7 +99,7 @@ def _is_fixed(calls: ConstructorCalls, head: Head) -> bool:
     for constructor in calls.constructors.values():
         text = constructor.text
         inside = text.name in head.owners and any(
-            isinstance(node, ast.Constant) and node.value == number
+            _is_number(node, number)
             for block in code_blocks(text)
             for node in ast.walk(block.tree)
         )

@@ -13,6 +13,8 @@ from burn_ir.graph import Graph, Node
 from burn_ir.ops.quantize import DequantizeLinear
 from burn_ir.ops.shape import Identity
 
+#: What onnxruntime's quantizer appends to the names of dequantized values.
+_FLOAT = "_DequantizeLinear_Output"
 #: Operators whose results are elements of their first operand.
 MOVEMENTS = frozenset(
     {"Transpose", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Expand"}
@@ -56,7 +58,10 @@ def _quantized_values(flow: Dataflow) -> dict[str, Numbers]:
 
 
 def _is_plain(node: Node, flow: Dataflow) -> bool:
-    """Return whether a quantizer of float32 has one stored scale and zero point."""
+    """Return whether a quantizer of float32 has one stored scale and zero point.
+
+    The scale is positive, so that the order of numbers stays.
+    """
     arrays = [flow.stored(name) for name in node.inputs[1:] if name is not None]
     t = flow.graph.type(node.inputs[0])
     if node.op.domain or t is None or t.dtype != dtypes.float32:
@@ -64,7 +69,9 @@ def _is_plain(node: Node, flow: Dataflow) -> bool:
     if not all(array is not None and array.size == 1 for array in arrays):
         return False
     scale = arrays[0]
-    return scale is not None and scale.dtype == dtypes.float32 and bool(scale.all())
+    if scale is None or scale.dtype != dtypes.float32:
+        return False
+    return bool((scale > 0).all())
 
 
 def _is_movement(node: Node, numbers: Mapping[str, Numbers]) -> bool:
@@ -127,7 +134,7 @@ class _Mover:
         nodes: list[Node] = []
         count = len(node.inputs) if node.op.onnx == "Concat" else 1
         data = tuple(self.dequantized(name, nodes) for name in node.inputs[:count])
-        outputs = [name and self.flow.fresh(f"{name}.real") for name in node.outputs]
+        outputs = [name and self.flow.fresh(f"{name}{_FLOAT}") for name in node.outputs]
         pairs = zip(node.outputs, outputs, strict=True)
         self.floats.update({old: new for old, new in pairs if old and new})
         inputs = data + node.inputs[count:]
@@ -149,7 +156,7 @@ class _Mover:
         """Return the dequantized ``name``; its node is appended to ``nodes``."""
         assert name is not None
         if name not in self.floats:
-            self.floats[name] = self.flow.fresh(f"{name}.real")
+            self.floats[name] = self.flow.fresh(f"{name}{_FLOAT}")
             producer = self.flow.producers[name]
             inputs = (name, *self.numbers[name])
             outputs = (self.floats[name],)

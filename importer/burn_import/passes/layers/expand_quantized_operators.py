@@ -58,7 +58,7 @@ class _Expander:
         middle = replace(node, op=new.op, inputs=without_trailing(inputs))
         if new.scale is None:
             return [*nodes, middle]
-        name = self.flow.fresh(f"{node.output}.real")
+        name = self.flow.fresh(f"{_stem(node.output)}_QuantizeLinear_Input")
         return [
             *nodes,
             replace(middle, outputs=(name,)),
@@ -69,7 +69,7 @@ class _Expander:
         """Return the dequantized ``operand``; its node is appended to ``nodes``."""
         if operand in self.floats:
             return self.floats[operand]
-        name = self.flow.fresh(f"{operand.name}.real")
+        name = self.flow.fresh(self.float_name(operand.name))
         self.floats[operand] = name
         inputs = (operand.name, operand.scale, operand.zero_point)
         op = DequantizeLinear(axis=operand.axis)
@@ -80,6 +80,12 @@ class _Expander:
         nodes.append(new)
         return name
 
+    def float_name(self, name: str) -> str:
+        """Return a name for a dequantized operand; of a stored one it is the key."""
+        if self.flow.stored(name) is None:
+            return f"{_stem(name)}_DequantizeLinear_Output"
+        return _stem(name) if name != _stem(name) else f"{name}_float"
+
     def quantizer(self, node: Node, new: FloatOperator, name: str) -> Node:
         """Return the node that quantizes ``name`` as the result of ``node``."""
         dtype = self.flow.graph.types[node.output].dtype
@@ -88,3 +94,8 @@ class _Expander:
             options["output_dtype"] = ELEMENT_NUMBERS[dtype]
         inputs = without_trailing((name, new.scale, new.zero_point))
         return replace(node, op=QuantizeLinear(**options), inputs=inputs)
+
+
+def _stem(name: str) -> str:
+    """Return the name that a value had before onnxruntime's quantizer."""
+    return name.removesuffix("_quantized")

@@ -126,12 +126,18 @@ class _Reader:
     def bias(
         self, name: str | None, factors: Sequence[Quantized], alpha: float = 1.0
     ) -> Quantized | None:
-        """Return a bias in units of the product of all scales and ``alpha``."""
-        if self.flow.stored(name) is None:
+        """Return a bias in units of the product of all scales and ``alpha``.
+
+        None if it is not stored, or no vector although the scales differ.
+        """
+        array = self.flow.stored(name)
+        if array is None:
             return None
         first, second = (self.flow.graph.constants[q.scale] for q in factors)
         unit = first.reshape(()) * (second if second.size > 1 else second.reshape(()))
         unit = np.asarray(unit * np.float32(alpha), np.float32)
+        if unit.ndim and array.shape != unit.shape:
+            return None
         scale = derive(self.flow.graph, factors[1].scale, unit, ".bias")
         return Quantized(str(name), scale, None, axis=0)
 
@@ -149,7 +155,7 @@ class _Reader:
         op: Op,
         operands: Sequence[Quantized | str | None],
         numbers: Inputs,
-        counts: Sequence[int] = (1,),
+        counts: Sequence[float] = (1,),
     ) -> FloatOperator | None:
         """Return ``op`` if ties are rare among sums of integers over ``counts``."""
         new, constants = self.result(op, operands, numbers), self.flow.graph.constants
@@ -213,7 +219,9 @@ def _softmax(reader: _Reader, node: Node, inputs: Inputs) -> FloatOperator | Non
 def _pool(reader: _Reader, node: Node, inputs: Inputs) -> FloatOperator | None:
     attrs = node.op.attrs()
     x, channels_last = reader.tensor(inputs[:3]), attrs.pop("channels_last")
-    if x is None or channels_last:
+    # onnxruntime divides by all of a window that is partly beyond the padding.
+    counts_beyond = attrs.get("ceil_mode") and attrs.get("count_include_pad")
+    if x is None or channels_last or counts_beyond:
         return None
     if "kernel_shape" not in attrs:
         count = _count(reader.flow.extents(inputs[0])[2:])
@@ -272,7 +280,7 @@ def _gemm(reader: _Reader, node: Node, inputs: Inputs) -> FloatOperator | None:
     attrs = node.op.attrs()
     x = reader.tensor(inputs[:3])
     weight = reader.weight(inputs[3:6], axis=0 if attrs["transB"] else 1)
-    if x is None or weight is None:
+    if x is None or weight is None or not attrs["alpha"]:
         return None
     bias = reader.bias(inputs[6], (x, weight), attrs["alpha"])
     if bias is None and inputs[6] is not None:
@@ -281,7 +289,7 @@ def _gemm(reader: _Reader, node: Node, inputs: Inputs) -> FloatOperator | None:
     op = Gemm(**attrs)
     if inputs[7] is None:
         return FloatOperator(op, operands, None, None)
-    return reader.total(op, operands, inputs[7:9])
+    return reader.total(op, operands, inputs[7:9], [1 / attrs["alpha"]])
 
 
 def _conv(reader: _Reader, node: Node, inputs: Inputs) -> FloatOperator | None:

@@ -51,7 +51,7 @@ def are_ties_rare(quotients: Array) -> bool:
     return bool(np.count_nonzero(ties) <= max(RARE * inside.size, 1))
 
 
-def totals(scales: Sequence[Array], result: Array, count: int) -> Array:
+def totals(scales: Sequence[Array], result: Array, count: float) -> Array:
     """Return the quotients of sums of integers times all scales, over ``count``."""
     factor: Array = np.ones(1) / (count * float(result.reshape(())))
     for scale in scales:

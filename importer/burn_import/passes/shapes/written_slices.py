@@ -91,7 +91,8 @@ def _written_slices(flow: Dataflow, ramps: Ramps, node: Node) -> Write | None:
         return None
     expected = [int(a == axis and count > 1) for a in range(len(steps))]
     start = ramp.offset + shape[axis] if ramp.offset < 0 else ramp.offset
-    if not isinstance(start, int) or list(steps) != expected:
+    wraps = ramp.offset < 0 < ramp.offset + count  # -1, 0, 1 are no slice
+    if wraps or not isinstance(start, int) or list(steps) != expected:
         return None
     return Write(base, axis, start, start + count, update, (node,))
 

@@ -4,10 +4,12 @@ This is known without oneDNN's binding, whose import is a tenth of the first cal
 small model.
 """
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _unlimited = 0
+_lock = threading.Lock()
 
 
 def has_limits() -> bool:
@@ -19,8 +21,10 @@ def has_limits() -> bool:
 def no_limits() -> Iterator[None]:
     """Leave small operations to the engine in this context, in all threads."""
     global _unlimited
-    _unlimited += 1
+    with _lock:
+        _unlimited += 1
     try:
         yield
     finally:
-        _unlimited -= 1
+        with _lock:
+            _unlimited -= 1

@@ -16,6 +16,8 @@ LOADING, COMPILING = 15e6, 0.4e6
 #: The nanoseconds that oneDNN saves in one call of a large model, which has many. A
 #: model of some ten milliseconds may have one call of several.
 LARGE = 6e6
+#: The nanoseconds of one call whose loss is worth a warning if oneDNN is missing.
+NOTICEABLE = 1e6
 #: The share of NumPy's time that oneDNN saves.
 SAVED = 0.7
 
@@ -34,6 +36,7 @@ class OneTimeCalls(Cpu):
         self._device, self._lost = Cpu(), 0.0
         self._device.load_kernels()
         self._seen = set[Any]()
+        self._is_sought = False
 
     def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
         shapes = [arg.shape for arg in args if isinstance(arg, Tensor)]
@@ -42,6 +45,9 @@ class OneTimeCalls(Cpu):
         self._lost += LOADING if lost > LARGE else lost
         if not time or (lost and self._lost >= LOADING):
             return self._device.call(primitive, args, static)
+        if lost > NOTICEABLE and not self._is_sought:
+            self._is_sought = True
+            _warn_if_missing()
         result = ArrayBackend.call(self, primitive, args, static)
         if type(result) is tuple:
             return tuple(map(self._on_device, result))
@@ -58,6 +64,16 @@ class OneTimeCalls(Cpu):
 
     def _on_device(self, result: Tensor) -> Tensor:
         return Tensor(result.data, self._device) if result.backend is self else result
+
+
+def _warn_if_missing() -> None:
+    """Warn, as the engine does, if there is no file of oneDNN, which is not loaded."""
+    from burn.backend.cpu.onednn.binding.search import library_files
+
+    if next(library_files(), None) is None:
+        from burn.backend.cpu.onednn.binding import engine
+
+        engine.current(engine.LARGE)
 
 
 def numpy_time(
