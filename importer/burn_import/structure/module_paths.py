@@ -102,18 +102,16 @@ class _PathAssigner:
             if is_again or self.first_calls.get(id(node), node) is not node:
                 self.node_counts[node.scope] -= 1
             elif isinstance(node.op, QuantizeDequantize):
-                self.node_counts[
-                    node.scope
-                ] -= 1  # it only has the scope of its operand
+                # It only has the scope of its operand.
+                self.node_counts[node.scope] -= 1
             others += [] if is_again else [weights]
 
     def weights_of_other_dtypes(self) -> dict[str, Path]:
         """Return the paths of arrays of ``other_dtypes``, in single-layer scopes."""
         paths: dict[str, Path] = {}
         for node in self.graph.nodes:
-            scope = (
-                self._exporter_scope(node) if self.node_counts[node.scope] == 1 else ()
-            )
+            is_alone = self.node_counts[node.scope] == 1
+            scope = self._exporter_scope(node) if is_alone else ()
             for parameter, name in self.other_dtypes.get(id(node), {}).items():
                 paths.setdefault(name, (*scope, parameter))
         return paths

@@ -217,8 +217,8 @@ def accumulate(x: Array) -> Array:
 def contract(*operands: Any, **named: Any) -> Array:
     """Return ``einsum(*operands, **named)``, with 0 for sums over no elements.
 
-    NumPy gives arrays without elements strides of 0, takes the operand for a constant,
-    and multiplies by what lies at its address: NaN, now and then.
+    NumPy gives arrays without elements strides of 0, and ``einsum`` multiplies by the
+    uninitialized memory at their address, which may be NaN.
     """
     if all(x.size for x in operands if isinstance(x, np.ndarray)):
         return np.einsum(*operands, **named)

@@ -6,14 +6,18 @@ whole tensor, of which the model then reads the part again.
 
 from dataclasses import replace
 
-from burn_import.passes.shapes.written_slices import SCATTERS, Write, written_by
+from burn_import.passes.shapes.written_slices import (
+    SCATTERS,
+    Write,
+    sliced_axis,
+    written_by,
+)
 from burn_import.rewriting.arrays import integers
 from burn_import.rewriting.dataflow import Dataflow
 from burn_import.rewriting.graphs import with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.indexing import Slice
 from burn_ir.ops.shape import Identity
-from burn_ir.ops.support import known_ints
 
 
 def slices_of_writes(graph: Graph) -> Graph:
@@ -38,8 +42,10 @@ def _slice_before_writing(
     flow: Dataflow, writes: dict[str, Write], node: Node
 ) -> list[Node]:
     """Return the nodes that replace a slice of a written tensor; none for others."""
-    part = _slice(flow, node)
-    if part is None:
+    if node.op.domain or node.op.onnx != "Slice":
+        return []
+    part = sliced_axis(flow, node)
+    if part is None or part[1] >= part[2]:
         return []
     axis, start, stop = part
     movers: list[Node] = []
@@ -70,24 +76,6 @@ def _slice_before_writing(
     numbers = (start - offset, stop - offset, part[0])
     operands = (integers(flow.graph, [number]) for number in numbers)
     return [*nodes, node.with_op(Slice(), (source, *operands))]
-
-
-def _slice(flow: Dataflow, node: Node) -> tuple[int, int, int] | None:
-    """Return the axis of a slice, and its first position and the one after its last."""
-    if node.op.domain or node.op.onnx != "Slice":
-        return None
-    shape, operands = flow.extents(node.inputs[0]), (*node.inputs, None, None)[1:5]
-    starts, ends, axes, steps = (known_ints(flow.graph.type(n)) for n in operands)
-    if not starts or not ends or len(starts) != 1 or (operands[3] and steps != (1,)):
-        return None
-    if not shape or (operands[2] and not axes):
-        return None
-    axis = axes[0] % len(shape) if axes else 0
-    extent = shape[axis]
-    if not isinstance(extent, int):
-        return None
-    start, stop, _ = slice(starts[0], ends[0]).indices(extent)
-    return (axis, start, stop) if start < stop else None
 
 
 def _order(flow: Dataflow, node: Node) -> tuple[int, ...]:

@@ -135,18 +135,29 @@ def _between_slices(flow: Dataflow, node: Node) -> Write | None:
 def _slice(flow: Dataflow, name: str | None, axis: int) -> tuple[Node, int, int] | None:
     """Return a slice of one axis, and its first and last positions."""
     node = flow.made_by(name, "Slice")
-    if node is None:
+    part = None if node is None else sliced_axis(flow, node)
+    if node is None or part is None or part[0] != axis:
         return None
+    return node, part[1], part[2]
+
+
+def sliced_axis(flow: Dataflow, node: Node) -> tuple[int, int, int] | None:
+    """Return the axis of a slice, its first position and the one after its last.
+
+    None if it takes several axes, steps, or positions that are not known.
+    """
     shape, operands = flow.extents(node.inputs[0]), (*node.inputs, None, None)[1:5]
     starts, ends, axes, steps = (known_ints(flow.graph.type(n)) for n in operands)
-    if not starts or not ends or not axes or len(axes) != 1 or not shape:
+    if not starts or not ends or len(starts) != 1 or (operands[3] and steps != (1,)):
         return None
+    if not shape or (operands[2] and not axes):
+        return None
+    axis = axes[0] % len(shape) if axes else 0
     extent = shape[axis]
-    is_other = axes[0] % len(shape) != axis % len(shape)
-    if is_other or not isinstance(extent, int) or (operands[3] and steps != (1,)):
+    if not isinstance(extent, int):
         return None
     start, stop, _ = slice(starts[0], ends[0]).indices(extent)
-    return node, start, stop
+    return axis, start, stop
 
 
 def _chain(writes: dict[str, Write], last: str) -> list[Write]:
