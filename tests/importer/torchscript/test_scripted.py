@@ -28,9 +28,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if find_spec("torch") is None:
         metafunc.parametrize("kind", [None])
         return
-    from tests.importer.torchscript.scripted_models import MODELS
+    from tests.importer.torchscript import list_models, scripted_models
 
-    metafunc.parametrize("kind", MODELS, ids=lambda kind: kind.__name__)
+    models = (*scripted_models.MODELS, *list_models.MODELS)
+    metafunc.parametrize("kind", models, ids=lambda kind: kind.__name__)
 
 
 def scripted(kind: Any, path: Path) -> Any:
@@ -50,12 +51,13 @@ def test_a_script_is_computed_or_its_construct_is_named(
 ) -> None:
     import torch
 
-    from tests.importer.torchscript.scripted_models import REFUSED
+    from tests.importer.torchscript import list_models, scripted_models
 
     path = tmp_path / "net.pt"
     model = scripted(kind, path)
-    if kind in REFUSED:
-        with pytest.raises(UnsupportedModel, match=REFUSED[kind]):
+    refused: dict[Any, str] = {**scripted_models.REFUSED, **list_models.REFUSED}
+    if kind in refused:
+        with pytest.raises(UnsupportedModel, match=refused[kind]):
             load(path, SHAPES)
         return
     ours: Any = load(path, SHAPES)

@@ -30,6 +30,7 @@ from burn_import.frontends.torchscript.values import (
     is_record,
     is_unknown,
     record_of,
+    require_values,
     wrapped_number,
 )
 from burn_ir import InvalidModel, UnsupportedModel
@@ -251,6 +252,7 @@ class Expressions(Operators):
             raise UnsupportedModel("expected a function, got another value to call")
         origin = frame.origin(name or _leaf(function))
         root, _, rest = function.path.partition(".")
+        require_values(function.path, [*args, *kwargs.values()])
         if (root == "torch" and "." not in rest) or (root == "ops" and is_known(rest)):
             return self.call(rest, args, kwargs, origin, count)
         if function.path in PRIMITIVES and any(map(is_unknown, args)):

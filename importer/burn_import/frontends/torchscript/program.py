@@ -17,6 +17,7 @@ from burn_import.frontends.torchscript.statements import Statements
 from burn_import.frontends.torchscript.values import (
     Module,
     PyValue,
+    Rows,
     TensorRef,
     Without,
     describe,
@@ -239,7 +240,7 @@ def _outputs(
         name = "_".join(map(str, path)) if any(map(_is_text, path)) else ""
         value = machine.tensor(obj, Origin(name or "result")).value
         yield machine.writer.same(value, name) if name else value.name
-    elif isinstance(obj, Without):
+    elif isinstance(obj, Without | Rows):
         raise UnsupportedModel(f"forward returns {describe(obj)}")
     elif obj is not None:
         got = describe(obj)

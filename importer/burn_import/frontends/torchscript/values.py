@@ -284,6 +284,8 @@ def describe(obj: PyValue) -> str:
         return "a tensor"
     if isinstance(obj, Value):
         return "a number that is computed"
+    if isinstance(obj, Rows):
+        return "a list whose length is known only at run time"
     if isinstance(obj, Module | Method | Namespace):
         return f"a {type(obj).__name__.lower()}"
     if isinstance(obj, Without):
@@ -298,3 +300,16 @@ def is_unknown(obj: PyValue) -> bool:
     return obj is UNKNOWN or (
         isinstance(obj, list | tuple) and any(item is UNKNOWN for item in obj)
     )
+
+
+def require_values(function: str, args: Iterable[PyValue]) -> None:
+    """Refuse an operator call with an argument that no value of the graph stands for.
+
+    Functions of the archive may pass such an argument on.
+
+    Raises:
+        UnsupportedModel: there is such an argument.
+    """
+    for arg in () if function.startswith("__torch__.") else args:
+        if isinstance(arg, Without) and arg is not DEVICE and arg is not UNKNOWN:
+            raise UnsupportedModel(f"{function} reads {describe(arg)}")

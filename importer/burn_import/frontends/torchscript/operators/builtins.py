@@ -136,6 +136,25 @@ def _numbers(x: Any) -> Iterator[Any]:
         yield x
 
 
+def lists_differ(
+    operators: OperatorCalls, origin: Origin, a: list[PyValue], b: list[PyValue]
+) -> bool:
+    """Return whether two lists of numbers differ.
+
+    Raises:
+        UnsupportedModel: that is known only at run time.
+    """
+    if len(a) != len(b):
+        return True
+    pairs = zip(a, b, strict=True)
+    tests = [operators.call("ne", [x, y], {}, origin) for x, y in pairs]
+    if any(x is True for x in tests):
+        return True
+    if any(x is not False for x in tests):
+        raise UnsupportedModel("lists are compared at run time")
+    return False
+
+
 def _dim(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
     if x.value.dims is None:
         raise UnsupportedModel("the rank of a tensor is unknown")

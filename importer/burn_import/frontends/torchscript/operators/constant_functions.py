@@ -176,6 +176,7 @@ _OF_CONTAINERS: dict[str, Callable[..., PyValue]] = {
     "pop": _pop,
     "slice": _slice,
     "add": operator.add,
+    "add_": operator.iadd,
     "mul": _repeat,
     "copy": lambda items: items.copy(),
     "list": lambda items: list(items),

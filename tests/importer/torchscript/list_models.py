@@ -1,0 +1,160 @@
+"""Models for ``torch.jit.script`` with lists of open length and optional tensors."""
+
+# The compiler of TorchScript does not support all of Python.
+# ruff: noqa: UP045
+
+from typing import Optional
+
+import torch
+from torch import Tensor, nn
+
+
+class Cell(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight_ih = nn.Parameter(torch.randn(8, 3) * 0.3)
+        self.weight_hh = nn.Parameter(torch.randn(8, 2) * 0.3)
+
+    def forward(
+        self, x: Tensor, state: tuple[Tensor, Tensor]
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        h, c = state
+        gates = torch.mm(x, self.weight_ih.t()) + torch.mm(h, self.weight_hh.t())
+        i, f, g, o = gates.chunk(4, 1)
+        c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+        h = o.sigmoid() * c.tanh()
+        return h, (h, c)
+
+
+class CustomLSTM(nn.Module):
+    """The layer in both directions of PyTorch's benchmarks of TorchScript."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forwards = Cell()
+        self.backwards = Cell()
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        steps = torch.stack([x, x * 2], 1)
+        zeros = torch.zeros(2, 2)
+        state = (zeros, zeros)
+        inputs = steps.unbind(0)
+        outputs = torch.jit.annotate(list[Tensor], [])
+        for i in range(len(inputs)):
+            out, state = self.forwards(inputs[i], state)
+            outputs += [out]
+        state = (zeros, zeros)
+        inputs = inputs[::-1]
+        others = torch.jit.annotate(list[Tensor], [])
+        for i in range(len(inputs)):
+            out, state = self.backwards(inputs[i], state)
+            others += [out]
+        both = [torch.stack(outputs), torch.stack(others[::-1])]
+        return torch.cat(both, -1), state[0], state[1]
+
+
+class Viterbi(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        score = x[0]
+        history = torch.jit.annotate(list[Tensor], [])
+        for t in range(1, x.size(0)):
+            best, index = (score.unsqueeze(1) + x.t() @ x).max(0)
+            score = best + x[t]
+            history.append(index)
+        last = score.argmax(0)
+        path = [last]
+        for i in range(len(history) - 1, -1, -1):
+            last = history[i][last]
+            path.append(last)
+        path.reverse()
+        return score, torch.stack(path)
+
+
+class Slices(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        rows = list(x.unbind(0))
+        columns = x.unbind(1)
+        more = rows[1:] + [x[0]]
+        rows.extend(more)
+        numbers = torch.jit.annotate(list[int], [])
+        for i in range(x.size(0)):
+            numbers.append(i * 2)
+        return torch.stack(rows), torch.stack(columns[1:], 1), torch.tensor(numbers)
+
+
+class RowInPlace(nn.Module):
+    """Rows are views: what changes one of them changes the tensor."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = x.exp()
+        rows = y.unbind(0)
+        rows[1].mul_(3)
+        y[0].add_(1)
+        return y + rows[0] + torch.stack(rows)
+
+
+class CausalDecoder(nn.Module):
+    """Whether the mask is causal is decided at run time: then it is None."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.TransformerDecoderLayer(4, 2, 8, batch_first=True)
+        self.decoder = nn.TransformerDecoder(self.layer, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.stack([x, x * 2, x - 1], 1)
+        y = torch.cat([y, y[:, :, :1]], 2)
+        size = y.size(1)
+        mask = torch.triu(torch.full((size, size), float("-inf")), 1)
+        return self.decoder(y, y, tgt_mask=mask)
+
+
+class OptionalResult(nn.Module):
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        scale: Optional[Tensor] = None
+        offsets = torch.jit.annotate(list[Tensor], [])
+        if x.sum() > 0:
+            scale = x.abs().max()
+            offsets.append(x)
+        y = x + 1
+        if scale is not None:
+            y = y / scale
+        for offset in offsets:
+            y = y + offset
+        return y, torch.tensor(len(offsets))
+
+
+class OptionalInLoop(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        for row in x:
+            y: Optional[Tensor] = None
+            if row.sum() > 0:
+                y = row * 2
+            if y is None:
+                y = row
+            x = x + y
+        return x
+
+
+class LoopOfLists(nn.Module):
+    def forward(self, x: Tensor) -> list[Tensor]:
+        rows = torch.jit.annotate(list[Tensor], [])
+        for row in x:
+            rows.append(row.exp())
+        return list(rows)
+
+
+MODELS = (
+    CustomLSTM,
+    Viterbi,
+    Slices,
+    RowInPlace,
+    CausalDecoder,
+    OptionalResult,
+    OptionalInLoop,
+    LoopOfLists,
+)
+REFUSED = {
+    OptionalInLoop: "__is__ reads a value that differs between the two sides",
+    LoopOfLists: "forward returns a list whose length is known only at run time",
+}
