@@ -196,8 +196,12 @@ def _range_length(
     operators: OperatorCalls, origin: Origin, low: PyValue, high: PyValue, step: PyValue
 ) -> PyValue:
     """Return the trip count of a loop from ``low`` to ``high``, one of which varies."""
-    if not isinstance(step, int) or step == 0:
-        raise UnsupportedModel("the step of a loop is known only at run time")
+    if step == 0:
+        raise UnsupportedModel("the step of a loop is 0")
+    if not isinstance(step, int):  # of either sign: -((low - high) // step)
+        steps = operators.call("sub", [low, high], {}, origin)
+        steps = operators.call("floordiv", [steps, step], {}, origin)
+        return operators.call("sub", [0, steps], {}, origin)
     ends, step = ([high, low], step) if step > 0 else ([low, high], -step)
     span = operators.call("sub", ends, {}, origin)
     if step > 1:
