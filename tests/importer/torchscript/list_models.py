@@ -1,8 +1,9 @@
-"""Models for ``torch.jit.script`` with lists of open length and optional tensors."""
+"""Models for ``torch.jit.script``: lists of open length, optional tensors, enums."""
 
 # The compiler of TorchScript does not support all of Python.
-# ruff: noqa: UP045
+# ruff: noqa: RET505, UP045
 
+from enum import Enum
 from typing import Optional
 
 import torch
@@ -124,6 +125,46 @@ class OptionalResult(nn.Module):
         return y, torch.tensor(len(offsets))
 
 
+class Reduction(Enum):
+    MEAN = "mean"
+    SUM = "sum"
+    MAX = "max"
+
+
+class Weight(Enum):
+    HALF = 0.5
+    DOUBLE = 2.0
+
+
+class Enumerations(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.reduction = Reduction.SUM
+        self.weight = Weight.DOUBLE
+
+    def reduced(self, x: Tensor, reduction: Reduction) -> Tensor:
+        if reduction == Reduction.MEAN:
+            return x.mean(1)
+        elif reduction == Reduction.SUM:
+            return x.sum(1)
+        return x.amax(1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        y = self.reduced(x, self.reduction)
+        if self.weight != Weight.HALF and self.reduction.name == "SUM":
+            y = y * self.weight.value
+        return y, self.reduced(x, Reduction.MAX)
+
+
+class Dicts(nn.Module):
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        pairs = [("a", x), ("b", x + 1)]
+        first = dict(pairs)
+        second = dict(first)
+        second["c"] = first["b"] * 2
+        return second
+
+
 class OptionalInLoop(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         for row in x:
@@ -151,6 +192,8 @@ MODELS = (
     RowInPlace,
     CausalDecoder,
     OptionalResult,
+    Enumerations,
+    Dicts,
     OptionalInLoop,
     LoopOfLists,
 )

@@ -20,6 +20,7 @@ from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
     UNKNOWN,
     ContextManager,
+    EnumMember,
     Method,
     Module,
     Namespace,
@@ -27,6 +28,7 @@ from burn_import.frontends.torchscript.values import (
     Record,
     Returned,
     TensorRef,
+    enum_attribute,
     is_record,
     is_unknown,
     record_of,
@@ -123,11 +125,11 @@ class Expressions(Operators):
         """Return the value of ``torch.add``, ``self.weight``, ``CONSTANTS.c0``."""
         owner = self.evaluate(node.value, frame)
         if isinstance(owner, Namespace):
-            if owner.path == "CONSTANTS":
-                return self.literal(node.attr)
-            return Namespace(f"{owner.path}.{node.attr}")
+            return self.named(owner.path, node.attr)
         if owner is UNKNOWN:
             return UNKNOWN
+        if isinstance(owner, EnumMember):
+            return enum_attribute(self.code.find(owner.path), owner, node.attr)
         if isinstance(owner, Record):
             return owner.item(node.attr)
         if not isinstance(owner, Module):
@@ -135,6 +137,15 @@ class Expressions(Operators):
                 f"expected a module as owner of the attribute {shown(node.attr)}"
             )
         return self.member(owner, node.attr)
+
+    def named(self, path: str, name: str) -> PyValue:
+        """Return a constant of the archive, a member of an enumeration, or a name."""
+        if path == "CONSTANTS":
+            return self.literal(name)
+        cls = self.code.find(path) if path.startswith("__torch__.") else None
+        if isinstance(cls, Class) and name in cls.members:
+            return EnumMember(path, cls.members[name])
+        return Namespace(f"{path}.{name}")
 
     def member(self, module: Module, name: str) -> PyValue:
         """Return a module's attribute: from the archive, or from its class."""

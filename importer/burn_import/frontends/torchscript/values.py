@@ -230,6 +230,14 @@ class Namespace:
 
 
 @dataclass(frozen=True)
+class EnumMember:
+    """A member of the enumeration ``path`` in the code, by its value."""
+
+    path: str
+    value: str | int | float
+
+
+@dataclass(frozen=True)
 class Method:
     """A method of a module."""
 
@@ -313,3 +321,18 @@ def require_values(function: str, args: Iterable[PyValue]) -> None:
     for arg in () if function.startswith("__torch__.") else args:
         if isinstance(arg, Without) and arg is not DEVICE and arg is not UNKNOWN:
             raise UnsupportedModel(f"{function} reads {describe(arg)}")
+
+
+def enum_attribute(definition: object, member: EnumMember, name: str) -> PyValue:
+    """Return the ``value`` or the ``name`` of a member of an enumeration.
+
+    Raises:
+        InvalidModel: it has no such attribute, or the code no such member.
+    """
+    if name == "value":
+        return member.value
+    values = definition.members if isinstance(definition, Class) else {}
+    names = [key for key, value in values.items() if value == member.value]
+    if name != "name" or not names:
+        raise InvalidModel(f"{shown(member.path)} has no {shown(name)}")
+    return names[0]

@@ -164,6 +164,7 @@ _OF_NUMBERS: dict[str, Callable[..., PyValue]] = {
 _OF_ANYTHING: dict[str, Callable[..., PyValue]] = {
     "__is__": lambda a, b: a is None if b is None else a is b,
     "__isnot__": lambda a, b: a is not None if b is None else a is not b,
+    "dict": lambda items=(): dict(items),
     "format": _format,
     "warn": _nothing,
 }
