@@ -3,6 +3,7 @@
 # The compiler of TorchScript does not support all of Python.
 # ruff: noqa: RET505, UP045
 
+import math
 from enum import Enum
 from typing import Optional
 
@@ -110,6 +111,21 @@ class CausalDecoder(nn.Module):
         return self.decoder(y, y, tgt_mask=mask)
 
 
+class PaddedEncoder(nn.Module):
+    """Only positions that are not padded: the others depend on the mode of PyTorch."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(4, 2, 8, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.stack([x, x * 2, x - 1], 1)
+        y = torch.cat([y, y[:, :, :1]], 2)
+        padding = torch.arange(3).expand(x.size(0), 3) > 1
+        return self.encoder(y, src_key_padding_mask=padding)[:, :2]
+
+
 class OptionalResult(nn.Module):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         scale: Optional[Tensor] = None
@@ -165,6 +181,34 @@ class Dicts(nn.Module):
         return second
 
 
+class TextKeys(nn.Module):
+    """Keys that the code computes: two of them are no one key."""
+
+    def forward(self, x: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        results = torch.jit.annotate(dict[str, Tensor], {})
+        for i in range(3):
+            key = f"level{i}"
+            if key not in results:
+                results[key] = x * i
+            results["other_" + str(i)] = x + i
+        return results, results["level1"] - results["other_2"]
+
+
+class OpenKey(nn.Module):
+    def forward(self, x: Tensor) -> dict[str, Tensor]:
+        if x.size(0) > 999:
+            raise ValueError(f"{x.size(0)} rows: " + str(x.size(0)))
+        return {f"rows{x.size(0)}": x}
+
+
+class ComputedNumbers(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        n = x.size(0)
+        whole = -n // 2 + 10 * (-n % 3) + 100 * abs(2 - n)
+        half = math.floor(n / 2) // 2 + math.ceil(n / 4) % 2 + round(n / 4)
+        return x * math.sqrt(n) + whole + half + math.log(n) * math.exp(-n)
+
+
 class OptionalInLoop(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         for row in x:
@@ -191,13 +235,18 @@ MODELS = (
     Slices,
     RowInPlace,
     CausalDecoder,
+    PaddedEncoder,
     OptionalResult,
     Enumerations,
     Dicts,
+    TextKeys,
+    OpenKey,
+    ComputedNumbers,
     OptionalInLoop,
     LoopOfLists,
 )
 REFUSED = {
+    OpenKey: "a text that is known only at run time is a key",
     OptionalInLoop: "__is__ reads a value that differs between the two sides",
     LoopOfLists: "forward returns a list whose length is known only at run time",
 }

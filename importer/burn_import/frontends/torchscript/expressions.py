@@ -33,6 +33,7 @@ from burn_import.frontends.torchscript.values import (
     is_unknown,
     record_of,
     require_values,
+    text_of,
     wrapped_number,
 )
 from burn_ir import InvalidModel, UnsupportedModel
@@ -289,7 +290,8 @@ class Expressions(Operators):
         definition = self.code.find(path)
         if isinstance(definition, Function):
             return definition
-        if definition is not None:
+        owner = self.code.find(path.removesuffix(".__new__"))
+        if definition is not None or owner is not None:
             raise UnsupportedModel(f"objects of class {shown(path)} are not supported")
         raise InvalidModel(f"the archive has no function {shown(path)}")
 
@@ -334,6 +336,11 @@ def _conversion(kind: type) -> Callable[..., PyValue]:
     return follow
 
 
+def _text(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
+    value = machine.evaluate(node.args[0], frame)
+    return UNKNOWN if value is UNKNOWN else text_of(value)
+
+
 def _getattr(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
     owner, key = (machine.evaluate(arg, frame) for arg in node.args)
     if not isinstance(owner, Module) or not isinstance(key, str):
@@ -355,7 +362,7 @@ _BUILTINS: Mapping[str, Callable[..., PyValue]] = {
     "int": _conversion(int),
     "float": _conversion(float),
     "bool": _conversion(bool),
-    "str": lambda *args: "",
+    "str": _text,
     "isinstance": _is_instance,
     "getattr": _getattr,
 }

@@ -237,6 +237,34 @@ class EnumMember:
     value: str | int | float
 
 
+class UnknownText(str):
+    """A text with a part that is known only at run time, such as a message of an error.
+
+    It may be extended and raised. It equals no text, and is no key of a dict.
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: str) -> UnknownText:
+        return self
+
+    def __radd__(self, other: str) -> UnknownText:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        raise UnsupportedModel("a text that is known only at run time is compared")
+
+    def __hash__(self) -> int:
+        raise UnsupportedModel("a text that is known only at run time is a key")
+
+
+def text_of(obj: PyValue) -> str:
+    """Return ``str(obj)`` of TorchScript, of texts and of whole numbers."""
+    if isinstance(obj, UnknownText) or not isinstance(obj, str | int | None):
+        return UnknownText()
+    return str(obj)
+
+
 @dataclass(frozen=True)
 class Method:
     """A method of a module."""
@@ -321,6 +349,18 @@ def require_values(function: str, args: Iterable[PyValue]) -> None:
     for arg in () if function.startswith("__torch__.") else args:
         if isinstance(arg, Without) and arg is not DEVICE and arg is not UNKNOWN:
             raise UnsupportedModel(f"{function} reads {describe(arg)}")
+        if isinstance(arg, UnknownText) and function not in _OF_TEXTS:
+            raise UnsupportedModel(f"{function} reads a text known only at run time")
+
+
+#: Functions that do not depend on the contents of a text.
+_OF_TEXTS = frozenset(
+    {
+        *("torch.add", "torch.append", "torch.format", "torch.warn"),
+        *("torch.__is__", "torch.__isnot__", "torch._set_item"),
+        "ops.prim.RaiseException",
+    }
+)
 
 
 def enum_attribute(definition: object, member: EnumMember, name: str) -> PyValue:

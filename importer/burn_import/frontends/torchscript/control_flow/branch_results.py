@@ -21,6 +21,7 @@ from burn_import.frontends.torchscript.values import (
     UNKNOWN,
     PyValue,
     TensorRef,
+    UnknownText,
     Without,
     is_unknown,
     rebuilt,
@@ -158,7 +159,7 @@ class Join:
         """Return the value of a name after both blocks, a slot where they differ."""
         if a is not b and (a is UNINITIALIZED or b is UNINITIALIZED):
             a, b = self.initialized(a, b)
-        if a is b:
+        if a is b or (isinstance(a, UnknownText) and isinstance(b, UnknownText)):
             return a
         if is_unknown(a) or is_unknown(b):
             return UNKNOWN

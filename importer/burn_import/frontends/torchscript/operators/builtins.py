@@ -282,6 +282,34 @@ def _extreme(name: str) -> Callable[..., PyValue]:
     return apply
 
 
+def _scalar(name: str, dtype: DType | None = None) -> Callable[..., PyValue]:
+    """Return a function whose result of a computed number is a number.
+
+    Its dtype is float64 if ``dtype`` is None, else ``dtype``; that of the operand for
+    ``neg`` and ``abs``.
+    """
+
+    def apply(
+        operators: OperatorCalls,
+        origin: Origin,
+        x: PyValue,
+        *args: PyValue,
+        **named: PyValue,
+    ) -> PyValue:
+        if not isinstance(x, Value):
+            return operators.operator(name, [x, *args], named, origin)
+        if name not in ("neg", "abs"):
+            x = computed_tensor(operators, x, origin, FLOAT64)
+        result = operators.operator(name, [x, *args], {}, origin)
+        if dtype is not None:
+            result = operators.operator(
+                "to", [result, scalar_number(dtype)], {}, origin
+            )
+        return operators.as_number(result, origin)
+
+    return apply
+
+
 #: By name in the code.
 SPECIAL: Mapping[str, Callable[..., PyValue]] = {
     "size": lambda operators, origin, *args, **named: operators.size(
@@ -300,7 +328,12 @@ SPECIAL: Mapping[str, Callable[..., PyValue]] = {
     "min": _extreme("min"),
     "is_autocast_enabled": lambda operators, origin: False,
     "is_grad_enabled": lambda operators, origin: True,
+    # Also selects the ordinary operators: those that gradients need in any case.
+    "_nested_tensor_from_mask_left_aligned": lambda operators, origin, x, mask: False,
     "__not__": _not,
+    **{name: _scalar(name) for name in ("neg", "abs", "sqrt", "exp", "log", "round")},
+    **{name: _scalar(name) for name in ("sin", "cos", "tanh")},
+    **{name: _scalar(name, INT64) for name in ("floor", "ceil")},
     "__range_length": _range_length,
     "__derive_index": _derive_index,
 }
