@@ -381,7 +381,5 @@ MODELS = (
     Power,
 )
 REFUSED = {
-    AppendIfLen: "a list changes in a branch or loop",
-    OptionalLocal: "a value that differs between the two sides of a branch",
     StateIf: "an attribute is set in a branch",
 }

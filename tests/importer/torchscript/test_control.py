@@ -209,12 +209,13 @@ return torch.add(y, 1)
     [
         (
             "outs = [x]\n"
-            "if bool(torch.gt(torch.sum(x), 0)):\n"
-            "  _0 = torch.append(outs, torch.exp(x))\n"
-            "else:\n"
-            "  pass\n"
+            "for i in range(2):\n"
+            "  if bool(torch.gt(torch.sum(x), 0)):\n"
+            "    _0 = torch.append(outs, torch.exp(x))\n"
+            "  else:\n"
+            "    pass\n"
             "return torch.stack(outs)",
-            8,
+            9,
             "a list changes in a branch or loop",
         ),
         (

@@ -93,3 +93,53 @@ def test_a_return_of_extents_that_nothing_else_has_is_refused(tmp_path: Path) ->
     path = net(SEARCHING.format(found="torch.cat([total1, total1])")).saved(tmp_path)
     with pytest.raises(UnsupportedModel, match="line"):
         read(path, {"x": ("batch", 3)})
+
+
+OPTIONAL = """
+outs = annotate(List[Tensor], [x])
+if bool(torch.gt(torch.sum(x), 0)):
+  _0 = torch.append(outs, torch.exp(x))
+  scale : Optional[Tensor] = torch.max(x)
+else:
+  scale = None
+if torch.__isnot__(scale, None):
+  y = torch.mul(x, unchecked_cast(Tensor, scale))
+else:
+  y = torch.neg(x)
+return torch.cat([y, torch.cat(outs, 0)], 0)
+"""
+
+
+def test_none_or_a_tensor_after_a_branch(tmp_path: Path) -> None:
+    def reference(x: Array) -> Any:
+        if x.sum() > 0:
+            return np.concatenate([x * x.max(), x, np.exp(x)])
+        return np.concatenate([-x, x])
+
+    x = np.abs(drawn(33, 4, 3))
+    compare(net(OPTIONAL).saved(tmp_path), reference, x, -x)
+
+
+UNBOUND = """
+rows = torch.list(torch.unbind(x))
+backwards = torch.slice(rows, None, None, -1)
+outputs = annotate(List[Tensor], [])
+outputs0 = outputs
+h = torch.zeros_like(torch.select(x, 0, 0))
+for i in range(torch.len(backwards)):
+  h0 = torch.tanh(torch.add(h, backwards[i]))
+  outputs0, h = torch.add_(outputs0, [h0]), h0
+_0 = torch.reverse(outputs0)
+return torch.stack(outputs0)
+"""
+
+
+def test_an_open_axis_is_unbound(tmp_path: Path) -> None:
+    def reference(x: Array) -> Any:
+        h, results = np.zeros_like(x[0]), []
+        for row in x[::-1]:
+            h = np.tanh(h + row)
+            results.append(h)
+        return np.stack(results[::-1])
+
+    compare(net(UNBOUND).saved(tmp_path), reference, drawn(34, 4, 3), drawn(35, 7, 3))

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from burn_import.frontends.checkpoints.limits import LIMITS, Limits
 from burn_import.frontends.checkpoints.pickle_values import (
     Bytes,
+    EnumValue,
     Global,
     Instance,
     Value,
@@ -87,6 +88,8 @@ def call(context: Context, function: Value, args: Value) -> Value:
     """
     if not isinstance(function, Global):
         raise UnsupportedModel(f"the pickle calls {named(function)}, not a function")
+    if _is_enumeration(function, args):
+        return EnumValue(function, args)
     if function.path not in FUNCTIONS:
         message = (
             f"the pickle calls {function}, which is refused: only functions that are "
@@ -99,6 +102,14 @@ def call(context: Context, function: Value, args: Value) -> Value:
         got = len(args) if isinstance(args, tuple) else named(args)
         raise InvalidModel(f"{function}: expected {low} to {high} arguments, got {got}")
     return body(context, args)
+
+
+def _is_enumeration(kind: Global, args: Value) -> bool:
+    """Return whether a call makes a member of an enumeration of TorchScript's code.
+
+    PyTorch writes its value in place of a tuple of arguments.
+    """
+    return kind.module.startswith("__torch__.") and type(args) in (str, int, float)
 
 
 def make(kind: Global, args: Value) -> Value:

@@ -64,6 +64,16 @@ class Global:
         return shown(self.path)[1:-1]
 
 
+class EnumValue:
+    """A member of an enumeration of TorchScript's code, by its value."""
+
+    __slots__ = ("kind", "value")
+
+    def __init__(self, kind: Global, value: str | int | float) -> None:
+        self.kind = kind
+        self.value = value
+
+
 class Instance:
     """An object that the file describes; it is not constructed.
 

@@ -20,6 +20,7 @@ from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
     UNKNOWN,
     ContextManager,
+    EnumMember,
     Method,
     Module,
     Namespace,
@@ -27,9 +28,12 @@ from burn_import.frontends.torchscript.values import (
     Record,
     Returned,
     TensorRef,
+    enum_attribute,
     is_record,
     is_unknown,
     record_of,
+    require_values,
+    text_of,
     wrapped_number,
 )
 from burn_ir import InvalidModel, UnsupportedModel
@@ -122,11 +126,11 @@ class Expressions(Operators):
         """Return the value of ``torch.add``, ``self.weight``, ``CONSTANTS.c0``."""
         owner = self.evaluate(node.value, frame)
         if isinstance(owner, Namespace):
-            if owner.path == "CONSTANTS":
-                return self.literal(node.attr)
-            return Namespace(f"{owner.path}.{node.attr}")
+            return self.named(owner.path, node.attr)
         if owner is UNKNOWN:
             return UNKNOWN
+        if isinstance(owner, EnumMember):
+            return enum_attribute(self.code.find(owner.path), owner, node.attr)
         if isinstance(owner, Record):
             return owner.item(node.attr)
         if not isinstance(owner, Module):
@@ -134,6 +138,15 @@ class Expressions(Operators):
                 f"expected a module as owner of the attribute {shown(node.attr)}"
             )
         return self.member(owner, node.attr)
+
+    def named(self, path: str, name: str) -> PyValue:
+        """Return a constant of the archive, a member of an enumeration, or a name."""
+        if path == "CONSTANTS":
+            return self.literal(name)
+        cls = self.code.find(path) if path.startswith("__torch__.") else None
+        if isinstance(cls, Class) and name in cls.members:
+            return EnumMember(path, cls.members[name])
+        return Namespace(f"{path}.{name}")
 
     def member(self, module: Module, name: str) -> PyValue:
         """Return a module's attribute: from the archive, or from its class."""
@@ -251,6 +264,7 @@ class Expressions(Operators):
             raise UnsupportedModel("expected a function, got another value to call")
         origin = frame.origin(name or _leaf(function))
         root, _, rest = function.path.partition(".")
+        require_values(function.path, [*args, *kwargs.values()])
         if (root == "torch" and "." not in rest) or (root == "ops" and is_known(rest)):
             return self.call(rest, args, kwargs, origin, count)
         if function.path in PRIMITIVES and any(map(is_unknown, args)):
@@ -276,7 +290,8 @@ class Expressions(Operators):
         definition = self.code.find(path)
         if isinstance(definition, Function):
             return definition
-        if definition is not None:
+        owner = self.code.find(path.removesuffix(".__new__"))
+        if definition is not None or owner is not None:
             raise UnsupportedModel(f"objects of class {shown(path)} are not supported")
         raise InvalidModel(f"the archive has no function {shown(path)}")
 
@@ -321,6 +336,11 @@ def _conversion(kind: type) -> Callable[..., PyValue]:
     return follow
 
 
+def _text(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
+    value = machine.evaluate(node.args[0], frame)
+    return UNKNOWN if value is UNKNOWN else text_of(value)
+
+
 def _getattr(machine: Expressions, node: ast.Call, frame: Frame, name: str) -> PyValue:
     owner, key = (machine.evaluate(arg, frame) for arg in node.args)
     if not isinstance(owner, Module) or not isinstance(key, str):
@@ -342,7 +362,7 @@ _BUILTINS: Mapping[str, Callable[..., PyValue]] = {
     "int": _conversion(int),
     "float": _conversion(float),
     "bool": _conversion(bool),
-    "str": lambda *args: "",
+    "str": _text,
     "isinstance": _is_instance,
     "getattr": _getattr,
 }

@@ -10,13 +10,14 @@ bools.
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeAlias
 
 from burn.dtypes import DType
 from burn_import.frontends.checkpoints.pickle_values import Value
 from burn_import.frontends.checkpoints.tensors import Tensor
-from burn_import.frontends.torch_export.builder import FLOAT32
+from burn_import.frontends.torch_export.builder import BOOL, FLOAT32, FLOAT64, INT64
 from burn_import.options import Extents
 from burn_import.provenance.axis_names import AXES
 from burn_ir import UnsupportedModel
@@ -32,10 +33,17 @@ _MOST_INPUTS = 1000
 _MOST_JOINED = 4
 
 
+@dataclass(frozen=True)
+class NumberInput:
+    """An argument of a script that is a number: a scalar input of this dtype."""
+
+    dtype: DType
+
+
 class Inputs:
     """The arguments of ``forward``: examples of a trace, and user-given shapes.
 
-    The last ``defaults`` parameters are optional.
+    The last ``defaults`` parameters are optional. Others that are numbers are inputs.
 
     Raises:
         UnsupportedModel: a shape is unknown; names the option that gives it.
@@ -50,6 +58,7 @@ class Inputs:
     ) -> None:
         examples = dict(zip((p.arg for p in parameters), traced or (), strict=False))
         needed = parameters[: len(parameters) - defaults]
+        examples = {**_numbers(needed), **examples}
         names = {*examples, *shapes}
         if missing := [p for p in needed if p.arg not in names]:
             raise UnsupportedModel([_missing_shape(p) for p in missing])
@@ -273,6 +282,19 @@ def _missing_shape(parameter: ast.arg) -> Problem:
         f"input {name!r}: the archive has no recorded shape",
         hint=f"pass its shape, such as --shape {name}=batch,3,224,224",
     )
+
+
+def _numbers(parameters: Sequence[ast.arg]) -> dict[str, NumberInput]:
+    """Return the parameters that are annotated as numbers."""
+    kinds = ((p.arg, p.annotation) for p in parameters)
+    return {
+        name: NumberInput(_NUMBERS[kind.id])
+        for name, kind in kinds
+        if isinstance(kind, ast.Name) and kind.id in _NUMBERS
+    }
+
+
+_NUMBERS: Mapping[str, DType] = {"int": INT64, "float": FLOAT64, "bool": BOOL}
 
 
 def _is_named(kind: ast.expr, name: str) -> bool:

@@ -6,11 +6,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from burn_import.frontends.checkpoints.pickle_values import Instance, Value, named
+from burn_import.frontends.checkpoints.pickle_values import (
+    EnumValue,
+    Instance,
+    Value,
+    named,
+)
 from burn_import.frontends.checkpoints.tensors import Tensor
 from burn_import.frontends.torch_export.signature import COUNTER
 from burn_import.frontends.torchscript.source_code import Class, Code, plain_name
-from burn_import.frontends.torchscript.values import Method, Module, PyValue, TensorRef
+from burn_import.frontends.torchscript.values import (
+    EnumMember,
+    Method,
+    Module,
+    PyValue,
+    TensorRef,
+)
 from burn_ir import UnsupportedModel
 
 if TYPE_CHECKING:
@@ -130,6 +141,8 @@ class Modules:
                 container = self._container(value, path, name, depth)
                 self.containers[id(value)] = container
             return self.containers[id(value)]
+        if isinstance(value, EnumValue):
+            return EnumMember(value.kind.path, value.value)
         raise UnsupportedModel(f"{name!r} is {named(value)}, which is not read")
 
     def _container(

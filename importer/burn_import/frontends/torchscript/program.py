@@ -1,6 +1,7 @@
 """From an archive to a graph: its ``forward`` is interpreted symbolically."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from burn_import.frontends.torch_export.builder import Nodes, Value, literal_node
@@ -9,6 +10,7 @@ from burn_import.frontends.torch_export.changed_parameters import (
 )
 from burn_import.frontends.torch_export.complex_as_real import stored_type
 from burn_import.frontends.torchscript.archive import Archive, Budget, Pool
+from burn_import.frontends.torchscript.inputs import NumberInput
 from burn_import.frontends.torchscript.modules import Attributes, is_counter, is_plain
 from burn_import.frontends.torchscript.node_writer import have_equal_nodes
 from burn_import.frontends.torchscript.primitives import Raised
@@ -17,6 +19,7 @@ from burn_import.frontends.torchscript.statements import Statements
 from burn_import.frontends.torchscript.values import (
     Module,
     PyValue,
+    Rows,
     TensorRef,
     Without,
     describe,
@@ -206,6 +209,10 @@ def _argument_value(
         value = machine.writer.input(name, of)
         inputs[value.name] = stored_type(of.dtype, of.shape)
         return TensorRef(value)
+    if isinstance(of, NumberInput):
+        number = machine.writer.input(name, Type(of.dtype, ()))
+        inputs[number.name] = Type(of.dtype, ())
+        return replace(number, is_number=True)
     if isinstance(of, tuple | list):
         parts = [
             _argument_value(machine, f"{name}_{index}", item, inputs)
@@ -239,7 +246,7 @@ def _outputs(
         name = "_".join(map(str, path)) if any(map(_is_text, path)) else ""
         value = machine.tensor(obj, Origin(name or "result")).value
         yield machine.writer.same(value, name) if name else value.name
-    elif isinstance(obj, Without):
+    elif isinstance(obj, Without | Rows):
         raise UnsupportedModel(f"forward returns {describe(obj)}")
     elif obj is not None:
         got = describe(obj)

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from keyword import iskeyword
+from typing import Any
 
 from burn.record.errors import shown
 from burn_ir import InvalidModel, UnreadableFile
@@ -54,6 +55,8 @@ class Class:
     #: The names of the fields that are parameters, and of those that are buffers.
     parameters: tuple[str, ...] = ()
     buffers: tuple[str, ...] = ()
+    #: The values of an enumeration, by the names of its members.
+    members: dict[str, Any] = field(default_factory=dict)
 
 
 class Code:
@@ -188,7 +191,19 @@ def _class(node: ast.ClassDef, file: str) -> Class:
                 finals[item.target.id] = item.value
     bases = tuple(base.id for base in node.bases if isinstance(base, ast.Name))
     kinds = (_string_list(node, "__parameters__"), _string_list(node, "__buffers__"))
-    return Class(node.name, bases, methods, finals, tuple(fields), *kinds)
+    members = _constants(node) if "Enum" in bases else {}
+    return Class(node.name, bases, methods, finals, tuple(fields), *kinds, members)
+
+
+def _constants(node: ast.ClassDef) -> dict[str, Any]:
+    """Return the constants that the body of a class assigns, by name."""
+    return {
+        target.id: item.value.value
+        for item in node.body
+        if isinstance(item, ast.Assign) and isinstance(item.value, ast.Constant)
+        for target in item.targets
+        if isinstance(target, ast.Name)
+    }
 
 
 def _string_list(node: ast.ClassDef, name: str) -> tuple[str, ...]:

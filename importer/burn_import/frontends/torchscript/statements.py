@@ -240,8 +240,7 @@ class Statements(Expressions):
         if isinstance(test, Value) and returns_early(node, frame):
             return Returned(write_return(self, node, frame, test))
         if isinstance(test, Value):
-            write_if(self, node, frame, test)
-            return None
+            return write_if(self, node, frame, test)
         if isinstance(test, Without):
             raise UnsupportedModel("a condition has no value")
         return self.run(node.body if test else node.orelse, frame)

@@ -230,6 +230,42 @@ class Namespace:
 
 
 @dataclass(frozen=True)
+class EnumMember:
+    """A member of the enumeration ``path`` in the code, by its value."""
+
+    path: str
+    value: str | int | float
+
+
+class UnknownText(str):
+    """A text with a part that is known only at run time, such as a message of an error.
+
+    It may be extended and raised. It equals no text, and is no key of a dict.
+    """
+
+    __slots__ = ()
+
+    def __add__(self, other: str) -> UnknownText:
+        return self
+
+    def __radd__(self, other: str) -> UnknownText:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        raise UnsupportedModel("a text that is known only at run time is compared")
+
+    def __hash__(self) -> int:
+        raise UnsupportedModel("a text that is known only at run time is a key")
+
+
+def text_of(obj: PyValue) -> str:
+    """Return ``str(obj)`` of TorchScript, of texts and of whole numbers."""
+    if isinstance(obj, UnknownText) or not isinstance(obj, str | int | None):
+        return UnknownText()
+    return str(obj)
+
+
+@dataclass(frozen=True)
 class Method:
     """A method of a module."""
 
@@ -284,6 +320,8 @@ def describe(obj: PyValue) -> str:
         return "a tensor"
     if isinstance(obj, Value):
         return "a number that is computed"
+    if isinstance(obj, Rows):
+        return "a list whose length is known only at run time"
     if isinstance(obj, Module | Method | Namespace):
         return f"a {type(obj).__name__.lower()}"
     if isinstance(obj, Without):
@@ -298,3 +336,43 @@ def is_unknown(obj: PyValue) -> bool:
     return obj is UNKNOWN or (
         isinstance(obj, list | tuple) and any(item is UNKNOWN for item in obj)
     )
+
+
+def require_values(function: str, args: Iterable[PyValue]) -> None:
+    """Refuse an operator call with an argument that no value of the graph stands for.
+
+    Functions of the archive may pass such an argument on.
+
+    Raises:
+        UnsupportedModel: there is such an argument.
+    """
+    for arg in () if function.startswith("__torch__.") else args:
+        if isinstance(arg, Without) and arg is not DEVICE and arg is not UNKNOWN:
+            raise UnsupportedModel(f"{function} reads {describe(arg)}")
+        if isinstance(arg, UnknownText) and function not in _OF_TEXTS:
+            raise UnsupportedModel(f"{function} reads a text known only at run time")
+
+
+#: Functions that do not depend on the contents of a text.
+_OF_TEXTS = frozenset(
+    {
+        *("torch.add", "torch.append", "torch.format", "torch.warn"),
+        *("torch.__is__", "torch.__isnot__", "torch._set_item"),
+        "ops.prim.RaiseException",
+    }
+)
+
+
+def enum_attribute(definition: object, member: EnumMember, name: str) -> PyValue:
+    """Return the ``value`` or the ``name`` of a member of an enumeration.
+
+    Raises:
+        InvalidModel: it has no such attribute, or the code no such member.
+    """
+    if name == "value":
+        return member.value
+    values = definition.members if isinstance(definition, Class) else {}
+    names = [key for key, value in values.items() if value == member.value]
+    if name != "name" or not names:
+        raise InvalidModel(f"{shown(member.path)} has no {shown(name)}")
+    return names[0]

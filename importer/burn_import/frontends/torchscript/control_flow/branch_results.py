@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from burn_import.frontends.torchscript.values import (
     UNKNOWN,
     PyValue,
     TensorRef,
+    UnknownText,
     Without,
     is_unknown,
     rebuilt,
@@ -104,12 +105,17 @@ class Join:
         self.outputs: tuple[list[Value], list[Value]] = ([], [])
         self.numbers: list[bool] = []
 
-    def write(
-        self, pairs: Mapping[str, tuple[PyValue, PyValue]], condition: Value
+    def pending(
+        self, pairs: Mapping[str, tuple[PyValue, PyValue]]
     ) -> dict[str, PyValue]:
-        """Write the branch; return the merged value of each pair."""
+        """Return the merged value of each pair, with slots for results."""
+        return {name: self.pair(a, b) for name, (a, b) in pairs.items()}
+
+    def write(
+        self, pending: Mapping[str, PyValue], condition: Value
+    ) -> dict[str, PyValue]:
+        """Write the branch; return the pending values with its results."""
         first, second = self.sides
-        pending = {name: self.pair(a, b) for name, (a, b) in pairs.items()}
         contents = self.contents()
         slots = {
             tensor: self.leaf(tensor, tensor)
@@ -130,21 +136,30 @@ class Join:
         Raises:
             UnsupportedModel: the blocks leave different lengths or keys.
         """
-        sides = [{id(old): (old, new) for old, new in s.contents} for s in self.sides]
         joined = []
-        for key, (container, _) in {**sides[0], **sides[1]}.items():
-            unchanged = (container, container.copy())
-            a, b = (side.get(key, unchanged)[1] for side in sides)
-            if len(a) != len(b) or (isinstance(a, dict) and list(a) != list(b)):
+        for container, a, b in self.changed_containers():
+            if not _have_equal_keys(a, b):
                 raise refuse(container)
             joined.append((container, self.pair(a, b)))
         return joined
+
+    def changed_containers(self) -> Iterator[tuple[Container, Container, Container]]:
+        """Yield each list or dict that a block changes, and its contents after both."""
+        sides = [{id(old): (old, new) for old, new in s.contents} for s in self.sides]
+        for key, (container, _) in {**sides[0], **sides[1]}.items():
+            unchanged = (container, container.copy())
+            a, b = (side.get(key, unchanged)[1] for side in sides)
+            yield container, a, b
+
+    def has_equal_containers(self) -> bool:
+        """Return whether lists have equal lengths, and dicts equal keys, after both."""
+        return all(_have_equal_keys(a, b) for _, a, b in self.changed_containers())
 
     def pair(self, a: PyValue, b: PyValue) -> PyValue:
         """Return the value of a name after both blocks, a slot where they differ."""
         if a is not b and (a is UNINITIALIZED or b is UNINITIALIZED):
             a, b = self.initialized(a, b)
-        if a is b:
+        if a is b or (isinstance(a, UnknownText) and isinstance(b, UnknownText)):
             return a
         if is_unknown(a) or is_unknown(b):
             return UNKNOWN
@@ -159,7 +174,7 @@ class Join:
             return a
         if is_plain(a) and is_plain(b):
             return self.leaf(a, b)
-        return Without("value that differs between the two sides of a branch")
+        return UNDECIDED
 
     def initialized(self, a: PyValue, b: PyValue) -> tuple[PyValue, PyValue]:
         """Return both values, with a placeholder for an uninitialized one."""
@@ -207,6 +222,23 @@ class Join:
                 results, self.outputs[0], self.numbers, strict=True
             )
         ]
+
+
+#: In place of a value that no result of a branch stands for.
+UNDECIDED = Without("value that differs between the two sides of a branch")
+
+
+def is_undecided(obj: PyValue) -> bool:
+    """Return whether an object is, or contains, a value that no result stands for."""
+    if isinstance(obj, dict):
+        return any(map(is_undecided, obj.values()))
+    if isinstance(obj, list | tuple):
+        return any(map(is_undecided, obj))
+    return obj is UNDECIDED
+
+
+def _have_equal_keys(a: Container, b: Container) -> bool:
+    return len(a) == len(b) and not (isinstance(a, dict) and list(a) != list(b))
 
 
 @dataclass(frozen=True)

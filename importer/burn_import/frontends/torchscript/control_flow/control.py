@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from burn_import.frontends.torchscript.control_flow.branch_results import (
     Join,
     Side,
     fill,
+    is_undecided,
 )
 from burn_import.frontends.torchscript.expressions import Expressions, Frame
 from burn_import.frontends.torchscript.node_writer import NodeWriter
@@ -19,8 +21,8 @@ from burn_import.frontends.torchscript.source_code import Rest
 from burn_import.frontends.torchscript.values import (
     UNINITIALIZED,
     PyValue,
+    Returned,
     TensorRef,
-    Without,
 )
 from burn_ir import RawNode, Type, UnsupportedModel
 
@@ -69,7 +71,10 @@ def appended_names(body: Sequence[ast.stmt]) -> list[str]:
 
 #: Functions that change a list, except ``append``.
 _IN_PLACE = frozenset(
-    {*("pop", "insert", "extend", "_set_item", "reverse", "clear", "sort", "remove")}
+    {
+        *("pop", "insert", "extend", "_set_item", "reverse", "clear", "sort"),
+        *("remove", "add_"),
+    }
 )
 
 
@@ -92,8 +97,11 @@ def local_names(node: ast.For | ast.While, frame: Frame) -> set[str]:
 
 def write_if(
     machine: Expressions, node: ast.If, frame: Frame, condition: Value
-) -> None:
-    """Write both blocks of a branch; only one if the other raises an error."""
+) -> Returned | None:
+    """Write both blocks of a branch; only one if the other raises an error.
+
+    Returns the result of the function if the branch was followed to its end.
+    """
     sides = [
         side_of(machine, body, frame, machine.writer.inner())
         for body in (node.body, node.orelse)
@@ -101,15 +109,47 @@ def write_if(
     possible = [side for side in sides if side is not None]
     if len(possible) == len(sides):
         if not _logical(machine, node, frame, condition, possible):
-            join = Join(machine, possible, frame.origin("branch"))
-            first, second = (side.names for side in possible)
-            both = [n for n in left_by(node, frame) if n in first and n in second]
-            pairs = {name: (first[name], second[name]) for name in both}
-            frame.names.update(join.write(pairs, condition))
+            return _write_join(machine, node, frame, condition, possible)
     elif possible:
         machine.run(node.body if sides[0] is not None else node.orelse, frame)
     else:
         raise Raised("both sides of a branch raise an error")
+    return None
+
+
+def _write_join(
+    machine: Expressions,
+    node: ast.If,
+    frame: Frame,
+    condition: Value,
+    sides: Sequence[Side],
+) -> Returned | None:
+    """Write a branch and bind its results, or return the result of the function.
+
+    The latter where no value stands for both sides, such as None and a tensor, or lists
+    of different lengths: each side is followed to the end of the function.
+    """
+    join = Join(machine, sides, frame.origin("branch"))
+    first, second = (side.names for side in sides)
+    both = [n for n in left_by(node, frame) if n in first and n in second]
+    pending = join.pending({name: (first[name], second[name]) for name in both})
+    if frame.rest is not None:
+        read = names_read(frame.rest.statements())
+        kept = (obj for name, obj in pending.items() if name in read)
+        if not join.has_equal_containers() or any(map(is_undecided, kept)):
+            return Returned(write_return(machine, node, frame, condition))
+    frame.names.update(join.write(pending, condition))
+    return None
+
+
+def names_read(body: Sequence[ast.stmt]) -> set[str]:
+    """Return the names that statements read."""
+    parts = (part for statement in body for part in ast.walk(statement))
+    return {
+        part.id
+        for part in parts
+        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
+    }
 
 
 def returns_early(node: ast.If, frame: Frame) -> bool:
@@ -131,19 +171,47 @@ def write_return(
     rest = frame.rest.statements()
     bodies = [[*node.body, *rest], [*node.orelse, *rest]]
     sides = [
-        side_of(machine, body, frame, machine.writer.inner(), to_end=True)
-        for body in bodies
+        side_of(machine, body, known, machine.writer.inner(), to_end=True)
+        for body, known in zip(bodies, _outcomes(frame, condition), strict=True)
     ]
     for side, other in zip(sides, reversed(bodies), strict=True):
         if side is None:
             ending = machine.run(other, frame)
             return None if ending is None else ending.value
     first, second = (side for side in sides if side is not None)
+    kept = {id(obj) for obj in _containers(machine, _arguments(frame))}
+    for side in (first, second):  # lists of the function are not read after it
+        side.contents = [pair for pair in side.contents if id(pair[0]) in kept]
     join = Join(machine, [first, second], frame.origin("branch"))
-    result = join.write({"result": (first.result, second.result)}, condition)
-    if isinstance(result["result"], Without):
+    pending = join.pending({"result": (first.result, second.result)})
+    if is_undecided(pending["result"]):
         raise UnsupportedModel("a function returns values of two kinds")
-    return result["result"]
+    return join.write(pending, condition)["result"]
+
+
+def _arguments(frame: Frame) -> dict[str, PyValue]:
+    """Return the arguments of the function; its code assigns to no parameter."""
+    assert frame.function is not None
+    names = [arg.arg for arg in frame.function.node.args.args]
+    return {name: frame.names[name] for name in names if name in frame.names}
+
+
+def _outcomes(frame: Frame, condition: Value) -> list[Frame]:
+    """Return the frame as each side sees it: with the value of its condition."""
+    return [
+        replace(
+            frame,
+            names={
+                name: outcome if _is_number(obj, condition) else obj
+                for name, obj in frame.names.items()
+            },
+        )
+        for outcome in (True, False)
+    ]
+
+
+def _is_number(obj: PyValue, number: Value) -> bool:
+    return isinstance(obj, Value) and obj.is_number and obj.name == number.name
 
 
 #: The most nodes that both sides of ``and`` and ``or`` may compute eagerly.

@@ -20,6 +20,7 @@ from burn_import.frontends.torchscript.values import (
     Module,
     PyValue,
     TensorRef,
+    UnknownText,
     rebuilt,
 )
 from burn_ir import UnsupportedModel
@@ -54,6 +55,8 @@ def is_same(a: PyValue, b: PyValue) -> bool:
     """Return whether two objects without tensors are equal (modules, strings)."""
     if isinstance(a, Module) and isinstance(b, Module):
         return a.instance is b.instance
+    if isinstance(a, UnknownText) and isinstance(b, UnknownText):
+        return True
     return a is b or (type(a) is type(b) and isinstance(a, str) and a == b)
 
 

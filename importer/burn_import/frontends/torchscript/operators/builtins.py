@@ -136,6 +136,25 @@ def _numbers(x: Any) -> Iterator[Any]:
         yield x
 
 
+def lists_differ(
+    operators: OperatorCalls, origin: Origin, a: list[PyValue], b: list[PyValue]
+) -> bool:
+    """Return whether two lists of numbers differ.
+
+    Raises:
+        UnsupportedModel: that is known only at run time.
+    """
+    if len(a) != len(b):
+        return True
+    pairs = zip(a, b, strict=True)
+    tests = [operators.call("ne", [x, y], {}, origin) for x, y in pairs]
+    if any(x is True for x in tests):
+        return True
+    if any(x is not False for x in tests):
+        raise UnsupportedModel("lists are compared at run time")
+    return False
+
+
 def _dim(operators: OperatorCalls, origin: Origin, x: TensorRef) -> PyValue:
     if x.value.dims is None:
         raise UnsupportedModel("the rank of a tensor is unknown")
@@ -177,8 +196,12 @@ def _range_length(
     operators: OperatorCalls, origin: Origin, low: PyValue, high: PyValue, step: PyValue
 ) -> PyValue:
     """Return the trip count of a loop from ``low`` to ``high``, one of which varies."""
-    if not isinstance(step, int) or step == 0:
-        raise UnsupportedModel("the step of a loop is known only at run time")
+    if step == 0:
+        raise UnsupportedModel("the step of a loop is 0")
+    if not isinstance(step, int):  # of either sign: -((low - high) // step)
+        steps = operators.call("sub", [low, high], {}, origin)
+        steps = operators.call("floordiv", [steps, step], {}, origin)
+        return operators.call("sub", [0, steps], {}, origin)
     ends, step = ([high, low], step) if step > 0 else ([low, high], -step)
     span = operators.call("sub", ends, {}, origin)
     if step > 1:
@@ -259,6 +282,34 @@ def _extreme(name: str) -> Callable[..., PyValue]:
     return apply
 
 
+def _scalar(name: str, dtype: DType | None = None) -> Callable[..., PyValue]:
+    """Return a function whose result of a computed number is a number.
+
+    Its dtype is float64 if ``dtype`` is None, else ``dtype``; that of the operand for
+    ``neg`` and ``abs``.
+    """
+
+    def apply(
+        operators: OperatorCalls,
+        origin: Origin,
+        x: PyValue,
+        *args: PyValue,
+        **named: PyValue,
+    ) -> PyValue:
+        if not isinstance(x, Value):
+            return operators.operator(name, [x, *args], named, origin)
+        if name not in ("neg", "abs"):
+            x = computed_tensor(operators, x, origin, FLOAT64)
+        result = operators.operator(name, [x, *args], {}, origin)
+        if dtype is not None:
+            result = operators.operator(
+                "to", [result, scalar_number(dtype)], {}, origin
+            )
+        return operators.as_number(result, origin)
+
+    return apply
+
+
 #: By name in the code.
 SPECIAL: Mapping[str, Callable[..., PyValue]] = {
     "size": lambda operators, origin, *args, **named: operators.size(
@@ -277,7 +328,12 @@ SPECIAL: Mapping[str, Callable[..., PyValue]] = {
     "min": _extreme("min"),
     "is_autocast_enabled": lambda operators, origin: False,
     "is_grad_enabled": lambda operators, origin: True,
+    # Also selects the ordinary operators: those that gradients need in any case.
+    "_nested_tensor_from_mask_left_aligned": lambda operators, origin, x, mask: False,
     "__not__": _not,
+    **{name: _scalar(name) for name in ("neg", "abs", "sqrt", "exp", "log", "round")},
+    **{name: _scalar(name) for name in ("sin", "cos", "tanh")},
+    **{name: _scalar(name, INT64) for name in ("floor", "ceil")},
     "__range_length": _range_length,
     "__derive_index": _derive_index,
 }

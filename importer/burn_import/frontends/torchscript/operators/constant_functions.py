@@ -7,6 +7,8 @@ and strings is limited.
 import math
 import operator
 from collections.abc import Callable
+from functools import reduce
+from itertools import chain, zip_longest
 from typing import Any
 
 from burn_import.frontends.torch_export.builder import Value, promoted_dtype
@@ -14,7 +16,7 @@ from burn_import.frontends.torchscript.operators.dtypes import (
     scalar_number,
     scalar_type,
 )
-from burn_import.frontends.torchscript.values import PyValue
+from burn_import.frontends.torchscript.values import PyValue, UnknownText, text_of
 from burn_ir import InvalidModel, UnsupportedModel
 
 _MOST_ITEMS = 10_000
@@ -36,8 +38,13 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _format(text: str, *values: PyValue) -> str:
-    """Return the template of a message without its arguments."""
-    return text
+    """Return a text with values in place of each ``{}``."""
+    if isinstance(text, UnknownText):
+        return text
+    first, *rest = text.split("{}")
+    parts = map(text_of, values[: len(rest)])
+    pairs = zip_longest(parts, rest, fillvalue="{}")
+    return reduce(operator.add, chain.from_iterable(pairs), first)
 
 
 def _slice(
@@ -164,6 +171,7 @@ _OF_NUMBERS: dict[str, Callable[..., PyValue]] = {
 _OF_ANYTHING: dict[str, Callable[..., PyValue]] = {
     "__is__": lambda a, b: a is None if b is None else a is b,
     "__isnot__": lambda a, b: a is not None if b is None else a is not b,
+    "dict": lambda items=(): dict(items),
     "format": _format,
     "warn": _nothing,
 }
@@ -176,6 +184,7 @@ _OF_CONTAINERS: dict[str, Callable[..., PyValue]] = {
     "pop": _pop,
     "slice": _slice,
     "add": operator.add,
+    "add_": operator.iadd,
     "mul": _repeat,
     "copy": lambda items: items.copy(),
     "list": lambda items: list(items),

@@ -1,13 +1,20 @@
 """Lists of tensors whose length is known only at run time.
 
 A loop that appends a tensor in each iteration returns all of them as one stacked
-tensor. Such a list can be stacked, concatenated, counted, and extended.
+tensor, and a tensor that is unbound along an open extent is such a list already. It can
+be stacked, concatenated, counted, extended, reversed and sliced.
 """
 
 from collections.abc import Callable, Mapping
 
-from burn_import.frontends.torch_export.builder import Value
+from burn_import.frontends.torch_export.builder import (
+    FLOAT32,
+    FLOAT64,
+    Value,
+    kind_of,
+)
 from burn_import.frontends.torchscript.operators.builtins import OperatorCalls
+from burn_import.frontends.torchscript.operators.dtypes import scalar_number
 from burn_import.frontends.torchscript.values import (
     AppendedItems,
     PyValue,
@@ -23,6 +30,20 @@ def has_rows(obj: PyValue) -> bool:
     return isinstance(obj, list) and any(
         isinstance(x, Rows | AppendedItems) for x in obj
     )
+
+
+def is_open_list_call(name: str, args: list[PyValue], count: int | None) -> bool:
+    """Return whether a call reads a list of unknown length, or returns one.
+
+    ``count`` is the number of names that the result is unpacked to.
+    """
+    first, *rest = args or [None]
+    if name not in ("unbind", "unbind_copy"):
+        return has_rows(first)
+    if count is not None or not isinstance(first, TensorRef):
+        return False
+    dims = first.value.dims
+    return dims is not None and not isinstance(dims[rest[0] if rest else 0], int)
 
 
 def called_on_rows(
@@ -152,9 +173,80 @@ def _append(
     return items
 
 
+def _joined(operators: OperatorCalls, origin: Origin, items: list[PyValue]) -> PyValue:
+    """Return numbers as a tensor, of PyTorch's default dtype for them."""
+    stacked = _stack(operators, origin, [_as_part(operators, x, origin) for x in items])
+    if kind_of(stacked.value.dtype) == kind_of(FLOAT64):
+        return operators.operator("to", [stacked, scalar_number(FLOAT32)], {}, origin)
+    return stacked
+
+
+def _unbind(
+    operators: OperatorCalls, origin: Origin, x: TensorRef, dim: int = 0
+) -> list[PyValue]:
+    return [Rows(operators.operator("movedim", [x, dim, 0], {}, origin))]
+
+
+def _reversed(
+    operators: OperatorCalls, origin: Origin, items: list[PyValue]
+) -> list[PyValue]:
+    return [_reversed_part(operators, origin, part) for part in reversed(items)]
+
+
+def _reversed_part(operators: OperatorCalls, origin: Origin, part: PyValue) -> PyValue:
+    if not isinstance(part, Rows):
+        return part
+    flipped = operators.operator("flip", [part.joined, [0]], {}, origin)
+    flipped.memory.constant = "a change in place of an item of a reversed list"
+    return Rows(flipped, part.is_number)
+
+
+def _reverse(operators: OperatorCalls, origin: Origin, items: list[PyValue]) -> None:
+    items[:] = _reversed(operators, origin, items)
+
+
+def _slice(
+    operators: OperatorCalls,
+    origin: Origin,
+    items: list[PyValue],
+    start: PyValue = None,
+    end: PyValue = None,
+    step: int = 1,
+) -> list[PyValue]:
+    if step == -1 and start is None and end is None:
+        return _reversed(operators, origin, items)
+    if step < 1 or len(items) > 1 or not isinstance(items[0], Rows):
+        raise UnsupportedModel(
+            "a slice of a list whose length is known only at run time"
+        )
+    (rows,) = items
+    args = [rows.joined, 0, start, end, step]
+    return [Rows(operators.operator("slice", args, {}, origin), rows.is_number)]
+
+
+def _extend(
+    operators: OperatorCalls,
+    origin: Origin,
+    items: list[PyValue],
+    more: list[PyValue],
+) -> list[PyValue]:
+    items.extend(more)
+    return items
+
+
 _FUNCTIONS: Mapping[str, Callable[..., PyValue]] = {
     "stack": _stack,
     "cat": _cat,
     "len": _length,
     "append": _append,
+    "add_": _extend,
+    "extend": _extend,
+    "add": lambda operators, origin, items, more: [*items, *more],
+    "copy": lambda operators, origin, items: [*items],
+    "list": lambda operators, origin, items: [*items],
+    "reverse": _reverse,
+    "slice": _slice,
+    "tensor": _joined,
+    "unbind": _unbind,
+    "unbind_copy": _unbind,
 }

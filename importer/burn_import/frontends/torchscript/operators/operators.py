@@ -26,6 +26,7 @@ from burn_import.frontends.torchscript.operators.builtins import (
     OperatorCalls,
     computed_tensor,
     has_computed_numbers,
+    lists_differ,
 )
 from burn_import.frontends.torchscript.operators.constant_functions import (
     bounded,
@@ -35,7 +36,7 @@ from burn_import.frontends.torchscript.operators.constant_functions import (
 from burn_import.frontends.torchscript.operators.dtypes import result_types, scalar_type
 from burn_import.frontends.torchscript.operators.dynamic_lists import (
     called_on_rows,
-    has_rows,
+    is_open_list_call,
 )
 from burn_import.frontends.torchscript.operators.signatures import overload
 from burn_import.frontends.torchscript.operators.views import (
@@ -92,7 +93,7 @@ class Operators(OperatorCalls):
         """
         if args and isinstance(args[0], list | dict | tuple | str):
             self.budget.step(len(args[0]))
-        if args and has_rows(args[0]):
+        if is_open_list_call(name, args, count):
             return called_on_rows(self, name, [*args, *kwargs.values()], origin)
         function = function_of_anything(name, args)
         if function is not None:
@@ -106,7 +107,7 @@ class Operators(OperatorCalls):
             if function is not None:
                 return _evaluate(function, args, kwargs)
         if name in ("eq", "ne") and all(isinstance(x, list) for x in args):
-            return self.lists_differ(origin, *args) is (name == "ne")
+            return lists_differ(self, origin, *args) is (name == "ne")
         if name in SPECIAL:
             return SPECIAL[name](self, origin, *args, **kwargs)
         is_number = (
@@ -253,21 +254,6 @@ class Operators(OperatorCalls):
         """Return a number, as a Python number if its value is known."""
         contents = self.writer.number(number)
         return number if contents is None else contents
-
-    def lists_differ(self, origin: Origin, a: list[PyValue], b: list[PyValue]) -> bool:
-        """Return whether two lists of numbers differ.
-
-        Raises:
-            UnsupportedModel: that is known only at run time.
-        """
-        if len(a) != len(b):
-            return True
-        tests = [self.call("ne", [x, y], {}, origin) for x, y in zip(a, b, strict=True)]
-        if any(x is True for x in tests):
-            return True
-        if any(x is not False for x in tests):
-            raise UnsupportedModel("lists are compared at run time")
-        return False
 
     def size(self, origin: Origin, x: TensorRef, dim: int | None = None) -> PyValue:
         """Return an extent of a tensor, or all of them."""
