@@ -22,6 +22,7 @@ from burn.plan.plan_ir import (
     find_drops,
     slots_in,
 )
+from burn.structs import replace
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,8 @@ class _Splitter:
             assert shape is not None
             inputs.append((shape, dtype))
         differentiated = self._plan.has_gradients
-        return self._plan._replace(
-            root=root, inputs=inputs, is_differentiated=differentiated
+        return replace(
+            self._plan, root=root, inputs=inputs, is_differentiated=differentiated
         )
 
     def _needed(self, places: set[int]) -> Steps:

@@ -1,10 +1,9 @@
 """State updates at the end of a plan, so that a run that fails changes no state."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from burn.plan.plan_ir import Segment, Step, slots_in
+from burn.structs import replace
 
 
 def sink_updates(root: Segment) -> Segment:

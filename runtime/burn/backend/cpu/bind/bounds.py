@@ -1,6 +1,5 @@
 """Selection of steps that oneDNN computes correctly, from declared bounds."""
 
-from dataclasses import replace
 from math import inf, isnan
 
 import numpy as np
@@ -24,6 +23,7 @@ from burn.ops.pool import max_pool
 from burn.ops.rnn import gru, lstm, rnn
 from burn.ops.softmax import softmax
 from burn.plan.plan_ir import Step
+from burn.structs import replace
 
 #: The largest finite number of float32.
 LARGEST = float(np.finfo(np.float32).max)

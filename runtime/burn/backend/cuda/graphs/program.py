@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,6 +29,7 @@ from burn.plan.passes.unique_slots import last_slot
 from burn.plan.plan_ir import Read, Segment, Slot, Step, slots_in
 from burn.plan.replay import Values, arguments, bound_step, constant, fill_result
 from burn.primitive import Primitive
+from burn.structs import replace
 
 #: The largest difference of a fused kernel from its parts, relative to the largest
 #: element, by how many bits of mantissa products read.
@@ -61,7 +61,7 @@ class Program:
     ) -> None:
         self.is_fused = is_fused
         root = _run_passes(
-            plan._replace(root=replace(plan.root, varying=varying)), is_fused
+            replace(plan, root=replace(plan.root, varying=varying)), is_fused
         )
         graph = Graph(root, plan.inputs)
         self.device, self.notes = device, list[str]()

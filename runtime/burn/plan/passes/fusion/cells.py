@@ -5,7 +5,6 @@ are in ONNX's: weights are rearranged once.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.passes.patterns import Values, matches
 from burn.plan.plan_ir import Read, Slot, Step, slots_in
 from burn.primitive import Primitive
+from burn.structs import replace
 from burn.tensor import Tensor
 
 _CELL = (add, (mul, (sigmoid, "f"), "c"), (mul, (sigmoid, "i"), (tanh, "g")))

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ from burn.plan.passes.graph import Graph, Steps, is_same
 from burn.plan.passes.symbolic_execution import element_of
 from burn.plan.plan_ir import Read, Slot, Step, slots_in
 from burn.primitive import Primitive
+from burn.structs import replace
 from burn.tensor import Tensor
 
 #: The maximum number of functions in a chain, and of arrays that it reads.

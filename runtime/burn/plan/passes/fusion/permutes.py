@@ -4,7 +4,6 @@ ConvNeXt permutes the result of a channels-last layer, scales it and adds a resi
 Before the permutation, scale and residual are epilogues of the layer.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from burn.ops.elementwise import add, div, mul, sub
@@ -13,6 +12,7 @@ from burn.ops.shape import permute, reshape
 from burn.ops.support import axes_of
 from burn.plan.passes.graph import Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step, slots_in
+from burn.structs import replace
 
 _ELEMENTWISE = (add, sub, mul, div)
 

@@ -1,12 +1,12 @@
 """Rewrites of transposed products as products of transposed factors."""
 
-from dataclasses import replace
 from typing import Any
 
 from burn.ops.matmul import matmul
 from burn.ops.shape import transpose
 from burn.plan.passes.graph import FLOAT32, Graph, pair_rule, swapped_axes
 from burn.plan.plan_ir import Slot, Step, slots_in
+from burn.structs import replace
 
 
 @pair_rule

@@ -4,7 +4,6 @@ Casts are inserted at the borders.
 """
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 from burn import dtypes
@@ -30,6 +29,7 @@ from burn.ops.shape import (
 from burn.ops.softmax import softmax
 from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step, slots_in
+from burn.structs import replace
 
 BFLOAT16 = dtypes.bfloat16
 #: Primitives that always run in bfloat16, on their first two operands. The addend of
