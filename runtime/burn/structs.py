@@ -24,7 +24,10 @@ class _Fields:
 
     def __init__(self, *args: Any, **named: Any) -> None:
         values = self.__dict__
-        values.update(zip(self._fields, args, strict=False), **named)
+        values.update(zip(self._fields, args, strict=False))
+        if not named and len(args) == len(self._fields):
+            return
+        values.update(named)
         is_complete = self._required <= values.keys() <= self._names
         if not is_complete or len(values) != len(args) + len(named):
             raise TypeError(

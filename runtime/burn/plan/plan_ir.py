@@ -52,8 +52,24 @@ class Step(Struct):
     outputs: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[Any, ...]
-    is_backward: bool = False
-    origin: Origin | None = None
+    is_backward: bool
+    origin: Origin | None
+
+    # Recordings and passes create thousands, so it has a constructor of its own.
+    def __init__(
+        self,
+        primitive: Primitive[..., Any],
+        args: tuple[Any, ...],
+        static: dict[str, Any],
+        outputs: tuple[int, ...],
+        shapes: tuple[tuple[int, ...], ...],
+        dtypes: tuple[Any, ...],
+        is_backward: bool = False,
+        origin: Origin | None = None,
+    ) -> None:
+        self.primitive, self.args, self.static = primitive, args, static
+        self.outputs, self.shapes, self.dtypes = outputs, shapes, dtypes
+        self.is_backward, self.origin = is_backward, origin
 
     def __repr__(self) -> str:
         return f"{self.primitive.name}{self.args}"
@@ -197,7 +213,7 @@ def grow(
     root: Segment, events: list[Event], result: Any, writes: dict[Box, Slot]
 ) -> None:
     """Add a recording to the tree; its common prefix with other recordings must be
-    equal.
+    equal. The ``drops`` of segments are left to those who bind them.
 
     Raises:
         UnrepeatableError: the prefix differs.
@@ -222,7 +238,6 @@ def grow(
         segment = segment.children.setdefault(event.value, Segment())
         position = 0
     segment.result, segment.writes = result, writes
-    find_drops(root)
 
 
 def boxes_written(segment: Segment) -> Iterator[Box]:
