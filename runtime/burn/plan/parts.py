@@ -115,7 +115,7 @@ class _Splitter:
             gives = tuple(sorted(later & (own | ({end.guard} & self._shared_places))))
             result = tuple(map(Slot, gives))
         used = {*slots_in([result, list(end.writes.values())])}
-        used.update(p for s in steps if isinstance(s, Step) for p in slots_in(s.args))
+        used.update(p for s in steps if isinstance(s, Step) for p in s.operand_places)
         takes = tuple(sorted(used - own - self._shared_places))
         root = Segment([*self._needed(used), *steps], result=result, writes=end.writes)
         is_cut = any(id(step) in self._cuts for step in steps)
@@ -145,7 +145,7 @@ class _Splitter:
                 continue
             steps.append(step)
             if isinstance(step, Step):
-                needed.update(slots_in(step.args))
+                needed.update(step.operand_places)
         return steps[::-1]
 
 

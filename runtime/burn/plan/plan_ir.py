@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from burn.backend.base import Backend
@@ -73,6 +74,11 @@ class Step(Struct):
 
     def __repr__(self) -> str:
         return f"{self.primitive.name}{self.args}"
+
+    @cached_property
+    def operand_places(self) -> tuple[int, ...]:
+        """The places of the values among the arguments, which many passes count."""
+        return tuple(slots_in(self.args))
 
     def same_as(self, other: Step | Read) -> bool:
         """Return whether another recording of the function has the same step here."""
@@ -303,7 +309,7 @@ def find_drops(segment: Segment) -> set[int]:
         live.add(segment.guard)
     drops = []
     for step in reversed(segment.steps):
-        operands = set(slots_in(step.args)) if isinstance(step, Step) else set()
+        operands = set(step.operand_places) if isinstance(step, Step) else set()
         drops.append(tuple(sorted((operands | {*step.outputs}) - live)))
         live = (live - {*step.outputs}) | operands
     segment.drops = drops[::-1]

@@ -31,7 +31,7 @@ def last_slot(segment: Segment) -> int:
     places = [0, *slots_in(segment.ends), *map(last_slot, segment.children.values())]
     for step in segment.steps:
         places.extend(step.outputs)
-        places.extend(slots_in(step.args) if isinstance(step, Step) else ())
+        places.extend(step.operand_places if isinstance(step, Step) else ())
     return max(places)
 
 

@@ -90,7 +90,7 @@ class Program:
             elif isinstance(step, Read):
                 self.reads[step.box] = step
             else:
-                used.update(slots_in(step.args))
+                used.update(step.operand_places)
                 drops = tuple(p for p in drops if p not in graph.constant)
                 self._steps.append((step, drops))
         self._constants = sorted(used & graph.constant)
@@ -183,7 +183,7 @@ def _slice_updates(root: Segment) -> dict[Box, Step]:
     """Return the steps that update a slice of a box."""
     makers = {step.outputs[0]: step for step in root.steps if isinstance(step, Step)}
     reads = {step.box: step.place for step in root.steps if isinstance(step, Read)}
-    uses = Counter(slot for step in makers.values() for slot in slots_in(step.args))
+    uses = Counter(slot for step in makers.values() for slot in step.operand_places)
     uses.update(slots_in(root.ends))
     updates = {}
     for box, slot in root.writes.items():

@@ -33,7 +33,7 @@ def transpose_factors(step: Step, graph: Graph) -> tuple[Step, list[Step]] | Non
             views.append(graph.new_step(transpose, (factor, -2, -1), turned))
             source = Slot(views[-1].outputs[0])
         factors.append(source)
-    graph.uses.subtract([*slots_in(product.args), *product.outputs])
+    graph.uses.subtract([*product.operand_places, *product.outputs])
     graph.uses.update(slots_in(factors))
     return product, [*views, replace(step, primitive=matmul, args=(*factors[::-1],))]
 

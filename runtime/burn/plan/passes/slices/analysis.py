@@ -55,7 +55,7 @@ def _used_later(steps: Steps, graph: Graph) -> Iterator[int]:
     """Yield the places that are used in later segments, or are results."""
     local: Counter[int] = Counter()
     for step in steps:
-        local.update(slots_in(step.args) if isinstance(step, Step) else ())
+        local.update(step.operand_places if isinstance(step, Step) else ())
     for step in steps:
         yield from (p for p in step.outputs if graph.uses[p] > local[p])
 
