@@ -26,7 +26,8 @@ ORDER = {
         "__init__",
     ),
     "burn": (
-        "attribute_hints digests dtypes defaults facts lazy numpy_interface version",
+        "attribute_hints digests dtypes defaults facts lazy numpy_interface structs "
+        "version",
         "backend/cpu/limits",
         "tensor_hints",
         "backend/cpu/onednn/__init__ backend/cpu/onednn/binding notebook record",

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from burn.attribute_hints import add_hints
 from burn.methods import Methods
@@ -17,17 +17,24 @@ if TYPE_CHECKING:
     from burn.tensor import Tensor
 
 
-class Deferred(NamedTuple):
+class Deferred:
     """A lazy initial value, computed at the first read unless the box is set before.
 
     A module that loads its weights right after construction never draws random ones.
     With a ``backend`` it replaces a value that existed before.
     """
 
-    shape: tuple[int, ...]
-    dtype: "DType"
-    make: "Callable[[], Tensor]"
-    backend: "Backend | None" = None
+    __slots__ = ("backend", "dtype", "make", "shape")
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        dtype: "DType",
+        make: "Callable[[], Tensor]",
+        backend: "Backend | None" = None,
+    ) -> None:
+        self.shape, self.dtype, self.make = shape, dtype, make
+        self.backend = backend
 
 
 class Reader(Protocol):

@@ -9,7 +9,6 @@ primitive again on the inner tensors, until a device runs a kernel.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, Unpack, cast, overload
 
@@ -17,6 +16,7 @@ from burn.backend.base import Backend
 from burn.backend.cpu.device import HOST
 from burn.box import Box
 from burn.facts import CastPolicy, Facts
+from burn.structs import FrozenStruct
 from burn.tensor import Tensor
 
 P = ParamSpec("P")
@@ -36,8 +36,7 @@ _LATER: dict[str, dict[type[Backend], str]] = {}
 PLAN_ONLY = "only plans without gradients have it"
 
 
-@dataclass(frozen=True)
-class GradientReads:
+class GradientReads(FrozenStruct):
     """The values that a gradient rule reads; of others it reads shape and dtype.
 
     ``results`` are positions of results. ``operands[i]`` are the positions of the

@@ -5,8 +5,10 @@ A primitive declares one of these rules as its ``bound``. A rule receives a call
 of operands, and returns infinity if no bound is known.
 """
 
+from __future__ import annotations
+
 from math import inf, isfinite, prod, sqrt
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -24,31 +26,32 @@ _MOST_ACTIVATED = 1e18
 _SUMMED = 1 << 22
 
 
-class PrimitiveCall(Protocol):
-    """A call of a primitive, with the shapes of its results."""
+if TYPE_CHECKING:  # protocols take time to create
 
-    @property
-    def args(self) -> tuple[Any, ...]: ...
-    @property
-    def static(self) -> dict[str, Any]: ...
-    @property
-    def shapes(self) -> tuple[tuple[int, ...], ...]: ...
+    class PrimitiveCall(Protocol):
+        """A call of a primitive, with the shapes of its results."""
 
+        @property
+        def args(self) -> tuple[Any, ...]: ...
+        @property
+        def static(self) -> dict[str, Any]: ...
+        @property
+        def shapes(self) -> tuple[tuple[int, ...], ...]: ...
 
-class Operands(Protocol):
-    """Known properties of the arguments of steps."""
+    class Operands(Protocol):
+        """Known properties of the arguments of steps."""
 
-    def bound(self, arg: Any) -> float:
-        """Return an upper bound of an argument's magnitudes, infinity if unknown."""
+        def bound(self, arg: Any) -> float:
+            """Return an upper bound of its magnitudes, infinity if unknown."""
 
-    def shape(self, arg: Any) -> tuple[int, ...]:
-        """Return the shape of an argument that is a tensor."""
+        def shape(self, arg: Any) -> tuple[int, ...]:
+            """Return the shape of an argument that is a tensor."""
 
-    def constant(self, arg: Any) -> Array | None:
-        """Return the array of an argument that is the same in every run."""
+        def constant(self, arg: Any) -> Array | None:
+            """Return the array of an argument that is the same in every run."""
 
-    def row_sum(self, arg: Any) -> float | None:
-        """Return the largest row sum of magnitudes of a constant matrix, else None."""
+        def row_sum(self, arg: Any) -> float | None:
+            """Return the largest row sum of a constant matrix, of magnitudes."""
 
 
 def of_first(call: PrimitiveCall, operands: Operands) -> float:

@@ -279,7 +279,7 @@ def _blocks(wins: Windows, batch: int, row_bytes: int) -> Iterator[Any]:
 def _matrix(weight: Array, groups: int, taps_first: bool) -> Array:
     """Return ``weight`` [A, B, *K] as [G, A/G, K * B] or, uncopied, [G, A/G, B * K]."""
     if taps_first:
-        weight = np.moveaxis(weight, 1, -1)
+        weight = weight.transpose(0, *range(2, weight.ndim), 1)
     return weight.reshape(groups, weight.shape[0] // groups, prod(weight.shape[1:]))
 
 

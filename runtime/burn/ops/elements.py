@@ -4,28 +4,26 @@ An :class:`Element` applies a NumPy function to operands. Devices print it in th
 language of their kernels; the generic kernel evaluates it with NumPy.
 """
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from burn.ops.support import Array, namespace
 from burn.primitive import PLAN_ONLY, Primitive, primitive
+from burn.structs import FrozenStruct
 
 #: The names of a cast and a selection, which are not NumPy functions.
 COPY, SELECT = "copy", "select"
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(FrozenStruct):
     """An operand, by its number."""
 
     number: int
     dtype: Any
 
 
-@dataclass(frozen=True)
-class Element:
+class Element(FrozenStruct):
     """A function, by its NumPy name, of operands that are converted to ``types``.
 
     A primitive in place of a name has a formula on the device, with ``numbers`` as its

@@ -72,7 +72,7 @@ class Windows:
         """The number of positions in a window."""
         return prod(self.kernel)
 
-    @property
+    @cached_property
     def needed(self) -> tuple[int, ...]:
         """The extents that the windows cover, from the first to the last."""
         return tuple(
@@ -82,7 +82,7 @@ class Windows:
             )
         )
 
-    @property
+    @cached_property
     def exact(self) -> tuple[tuple[int, int], ...]:
         """The ``pads`` with which the windows cover everything and nothing more."""
         return tuple(

@@ -8,10 +8,11 @@ prepared primitives, generated kernels or captured graphs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from burn.plan.plan_ir import Segment, boxes_written, has_gradients
 from burn.plan.precisions import FULL, OF_UPDATES
+from burn.structs import Struct
 
 if TYPE_CHECKING:
     from burn.plan.passes.graph import Inputs, Pass
@@ -22,7 +23,7 @@ class PlanMemoryError(Exception):
     """Not enough memory to keep the values of a plan at fixed addresses."""
 
 
-class Plan(NamedTuple):
+class Plan(Struct):
     """A recorded function for one signature.
 
     ``root`` is the recording, which ``bind`` does not modify, and ``inputs`` are the

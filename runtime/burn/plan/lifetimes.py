@@ -4,7 +4,7 @@ from math import prod
 
 from burn.box import Box
 from burn.ops.support import Array
-from burn.plan.plan_ir import Read, Segment, Step, slots_in
+from burn.plan.plan_ir import Read, Segment, Step
 
 
 def peak_bytes(segment: Segment, inputs: list[Array], volatile: set[Box]) -> int:
@@ -21,7 +21,7 @@ def peak_bytes(segment: Segment, inputs: list[Array], volatile: set[Box]) -> int
         if isinstance(step, Read):
             if step.box in volatile:
                 sizes[step.place] = 0
-        elif any(index in sizes for index in slots_in(step.args)):
+        elif any(index in sizes for index in step.operand_places):
             added = _output_bytes(step)
             sizes |= added
             live += sum(added.values())

@@ -22,6 +22,7 @@ from burn.plan.plan_ir import (
     find_drops,
     slots_in,
 )
+from burn.structs import replace
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class _Splitter:
             gives = tuple(sorted(later & (own | ({end.guard} & self._shared_places))))
             result = tuple(map(Slot, gives))
         used = {*slots_in([result, list(end.writes.values())])}
-        used.update(p for s in steps if isinstance(s, Step) for p in slots_in(s.args))
+        used.update(p for s in steps if isinstance(s, Step) for p in s.operand_places)
         takes = tuple(sorted(used - own - self._shared_places))
         root = Segment([*self._needed(used), *steps], result=result, writes=end.writes)
         is_cut = any(id(step) in self._cuts for step in steps)
@@ -132,8 +133,8 @@ class _Splitter:
             assert shape is not None
             inputs.append((shape, dtype))
         differentiated = self._plan.has_gradients
-        return self._plan._replace(
-            root=root, inputs=inputs, is_differentiated=differentiated
+        return replace(
+            self._plan, root=root, inputs=inputs, is_differentiated=differentiated
         )
 
     def _needed(self, places: set[int]) -> Steps:
@@ -144,7 +145,7 @@ class _Splitter:
                 continue
             steps.append(step)
             if isinstance(step, Step):
-                needed.update(slots_in(step.args))
+                needed.update(step.operand_places)
         return steps[::-1]
 
 

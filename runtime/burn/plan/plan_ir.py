@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import Any, TypeAlias
 
 from burn.backend.base import Backend
 from burn.box import Box
 from burn.primitive import Primitive
+from burn.structs import FrozenStruct, Struct, replace
 from burn.tensor import Tensor
 
 
-# Every first call waits for this file: the methods that a data class generates take
-# half a millisecond each time the class is created, so there are only those in use.
 class Slot:
     """A reference to a value of a plan among the arguments of a step."""
 
@@ -32,15 +31,14 @@ class Slot:
         return f"Slot({self.place})"
 
 
-class Origin(NamedTuple):
+class Origin(FrozenStruct):
     """The module path and the source line that called a primitive."""
 
     module: str = ""
     line: str = ""
 
 
-@dataclass(eq=False, repr=False)
-class Step:
+class Step(Struct):
     """A call of a primitive, with slots instead of tensors in ``args``.
 
     ``outputs`` are the places of the results, ``shapes`` and ``dtypes`` those at
@@ -55,11 +53,32 @@ class Step:
     outputs: tuple[int, ...]
     shapes: tuple[tuple[int, ...], ...]
     dtypes: tuple[Any, ...]
-    is_backward: bool = False
-    origin: Origin | None = None
+    is_backward: bool
+    origin: Origin | None
+
+    # Recordings and passes create thousands, so it has a constructor of its own.
+    def __init__(
+        self,
+        primitive: Primitive[..., Any],
+        args: tuple[Any, ...],
+        static: dict[str, Any],
+        outputs: tuple[int, ...],
+        shapes: tuple[tuple[int, ...], ...],
+        dtypes: tuple[Any, ...],
+        is_backward: bool = False,
+        origin: Origin | None = None,
+    ) -> None:
+        self.primitive, self.args, self.static = primitive, args, static
+        self.outputs, self.shapes, self.dtypes = outputs, shapes, dtypes
+        self.is_backward, self.origin = is_backward, origin
 
     def __repr__(self) -> str:
         return f"{self.primitive.name}{self.args}"
+
+    @cached_property
+    def operand_places(self) -> tuple[int, ...]:
+        """The places of the values among the arguments, which many passes count."""
+        return tuple(slots_in(self.args))
 
     def same_as(self, other: Step | Read) -> bool:
         """Return whether another recording of the function has the same step here."""
@@ -73,8 +92,7 @@ class Step:
         )
 
 
-@dataclass(eq=False, repr=False)
-class Read:
+class Read(Struct):
     """A step that reads a box into a place; the box must stay on the same backend."""
 
     box: Box
@@ -109,7 +127,7 @@ class Read:
         return held
 
 
-class Guard(NamedTuple):
+class Guard(Struct):
     """A value that the function read on the host, and on whose bytes the trace
     depends.
     """
@@ -118,8 +136,7 @@ class Guard(NamedTuple):
     value: bytes
 
 
-@dataclass(eq=False, repr=False)
-class Segment:
+class Segment(Struct):
     """The steps up to the next guard, or up to the result.
 
     ``drops`` are the places that are dead after each step. With a ``guard`` the plan
@@ -129,14 +146,31 @@ class Segment:
     by others between runs, so they are not constants.
     """
 
-    steps: list[Step | Read] = field(default_factory=list)
-    drops: list[tuple[int, ...]] = field(default_factory=list)
-    guard: int | None = None
-    children: dict[bytes, Segment] = field(default_factory=dict)
-    result: Any = None
-    writes: dict[Box, Slot] = field(default_factory=dict)
-    late: int = 0
-    varying: frozenset[Box] = frozenset()
+    steps: list[Step | Read]
+    drops: list[tuple[int, ...]]
+    guard: int | None
+    children: dict[bytes, Segment]
+    result: Any
+    writes: dict[Box, Slot]
+    late: int
+    varying: frozenset[Box]
+
+    def __init__(
+        self,
+        steps: list[Step | Read] | None = None,
+        *,
+        guard: int | None = None,
+        children: dict[bytes, Segment] | None = None,
+        result: Any = None,
+        writes: dict[Box, Slot] | None = None,
+        varying: frozenset[Box] = frozenset(),
+    ) -> None:
+        self.steps = [] if steps is None else steps
+        self.drops, self.late, self.varying = [], 0, varying
+        self.guard = guard
+        self.children = {} if children is None else children
+        self.result = result
+        self.writes = {} if writes is None else writes
 
     def snapshot(self) -> Segment:
         """Return a copy that later recordings leave as it is."""
@@ -185,7 +219,7 @@ def grow(
     root: Segment, events: list[Event], result: Any, writes: dict[Box, Slot]
 ) -> None:
     """Add a recording to the tree; its common prefix with other recordings must be
-    equal.
+    equal. The ``drops`` of segments are left to those who bind them.
 
     Raises:
         UnrepeatableError: the prefix differs.
@@ -210,7 +244,6 @@ def grow(
         segment = segment.children.setdefault(event.value, Segment())
         position = 0
     segment.result, segment.writes = result, writes
-    find_drops(root)
 
 
 def boxes_written(segment: Segment) -> Iterator[Box]:
@@ -276,7 +309,7 @@ def find_drops(segment: Segment) -> set[int]:
         live.add(segment.guard)
     drops = []
     for step in reversed(segment.steps):
-        operands = set(slots_in(step.args)) if isinstance(step, Step) else set()
+        operands = set(step.operand_places) if isinstance(step, Step) else set()
         drops.append(tuple(sorted((operands | {*step.outputs}) - live)))
         live = (live - {*step.outputs}) | operands
     segment.drops = drops[::-1]

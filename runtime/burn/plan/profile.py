@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from burn.box import Box
-from burn.plan.plan_ir import Origin, Read, Segment, Step, slots_in
+from burn.plan.plan_ir import Origin, Read, Segment, Step
 from burn.tensor import Tensor
 
 _HEADER = ("ms", "share", "primitive", "result", "engine", "from", "why")
@@ -173,7 +173,7 @@ class Profiler:
                 origins_of_outputs = (origins[p] for p in step.outputs if p in origins)
                 origin = next(origins_of_outputs, Origin())
                 self._origins[id(step)] = origin
-                for slot in slots_in(step.args):
+                for slot in step.operand_places:
                     origins.setdefault(slot, origin)
 
     def save(self, box: Box, value: Tensor) -> None:

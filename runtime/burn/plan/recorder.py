@@ -147,28 +147,32 @@ class Recorder(Backend):
         args: tuple[Any, ...],
         static: dict[str, Any],
     ) -> Any:
-        seen: list[RecordedValue] = []
-        recorded = tuple([self._read_boxes(arg) for arg in args])
-        plain = tuple([self._device_argument(arg, seen) for arg in recorded])
-        if not seen:
-            return self._constant(primitive, plain, static)
-        result = self._computing.call(primitive, plain, static)
+        plain: list[Any] = []
+        slots: list[Any] = []
+        is_recorded = False
+        for arg in args:
+            values, slot = self._argument(arg)
+            plain.append(values)
+            slots.append(slot)
+            is_recorded = is_recorded or slot is not values
+        if not is_recorded:
+            return self._constant(primitive, tuple(plain), static)
+        result = self._computing.call(primitive, tuple(plain), static)
         if primitive.host:
             return result
-        several = isinstance(result, tuple)
-        tensors = tuple(self.new(item) for item in (result if several else (result,)))
-        slots = tuple([map_structure(_slot, arg) for arg in recorded])
-        self.events.append(
-            Step(
-                *(primitive, slots, static),
-                outputs=tuple(tensor.data.place for tensor in tensors),
-                shapes=tuple(tensor.shape for tensor in tensors),
-                dtypes=tuple(tensor.dtype for tensor in tensors),
-                is_backward=is_in_backward(),
-                origin=self._profiler.origin() if self._profiler else None,
-            )
+        results = result if type(result) is tuple else (result,)
+        first = self.count
+        tensors = tuple([self.new(item) for item in results])
+        step = Step(
+            *(primitive, tuple(slots), static),
+            tuple(range(first, self.count)),
+            tuple([item.shape for item in results]),
+            tuple([item.dtype for item in results]),
+            is_in_backward(),
+            self._profiler.origin() if self._profiler else None,
         )
-        return tensors if several else tensors[0]
+        self.events.append(step)
+        return tensors if results is result else tensors[0]
 
     def from_numpy(self, array: np.ndarray[Any, Any]) -> Any:
         """Return a constant as a recorded tensor."""
@@ -188,26 +192,36 @@ class Recorder(Backend):
         self.events.append(Guard(data.place, array.tobytes()))
         return array
 
-    def _read_boxes(self, arg: Any) -> Any:
-        """Return ``arg`` with recorded tensors instead of boxes."""
-        if isinstance(arg, Box):
-            return self.read(arg)
-        if type(arg) not in STRUCTURES:
-            return arg
-        return map_structure(lambda x: self.read(x) if isinstance(x, Box) else x, arg)
+    def _argument(self, arg: Any) -> tuple[Any, Any]:
+        """Return ``arg`` for the device, and with slots for a step.
 
-    def _device_argument(self, arg: Any, seen: list[RecordedValue]) -> Any:
-        """Return ``arg`` for the device, and append its recorded values to ``seen``."""
-        if type(arg) is not Tensor:
-            if type(arg) not in STRUCTURES:
-                return arg
-            return map_structure(lambda x: self._device_argument(x, seen), arg)
+        They are the same object if ``arg`` has no recorded value.
+        """
+        if isinstance(arg, Box):
+            arg = self.read(arg)
+        elif type(arg) in STRUCTURES:
+            return self._structure(arg)
+        elif type(arg) is not Tensor:
+            return arg, arg
         if arg.backend is self:
-            seen.append(arg.data)
-            return arg.data.tensor
+            return arg.data.tensor, Slot(arg.data.place)
         if arg.backend is not self.device and arg.backend.level != 0:
             raise UnplannableError(f"a tensor on {arg.backend}")
-        return arg
+        return arg, arg
+
+    def _structure(self, arg: Any) -> tuple[Any, Any]:
+        """Return :meth:`_argument` of a list, tuple or slice, which may be nested."""
+        pairs: list[tuple[Any, Any]] = []
+
+        def plain_leaf(leaf: Any) -> Any:
+            pairs.append(self._argument(leaf))
+            return pairs[-1][0]
+
+        plain = map_structure(plain_leaf, arg)
+        if all(values is slot for values, slot in pairs):
+            return plain, plain
+        slots = iter(pairs)
+        return plain, map_structure(lambda _: next(slots)[1], arg)
 
     def _constant(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
         on_device = []
@@ -221,13 +235,6 @@ class Recorder(Backend):
                 arg,
             )
         return (self.device if on_device else host()).call(primitive, args, static)
-
-
-def _slot(arg: Any) -> Any:
-    """Return ``arg`` for a step: slots for recorded values, arrays for constants."""
-    if type(arg) is not Tensor:
-        return arg
-    return Slot(arg.data.place) if type(arg.data) is RecordedValue else arg
 
 
 def _on_top(inner: Tensor, like: Tensor) -> Tensor:

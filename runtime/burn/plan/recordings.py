@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from burn.backend.arrays import ArrayBackend
 from burn.box import Parameter, replacements
@@ -13,6 +13,7 @@ from burn.plan.executable import Executable, Plan
 from burn.plan.plan_ir import Lifted, Segment, Slot, boxes_read, grow
 from burn.plan.pytree import mapped
 from burn.plan.recorder import RecordedValue, Recorder, UnplannableError
+from burn.structs import Struct
 from burn.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Recordings:
             for box in boxes_read(self.root):
                 if isinstance(box, Parameter):
                     self._trained.setdefault(box, box.requires_grad)
-            plan = Plan(self.root, forms, *self._options[:-1])
+            plan = Plan(self.root, forms, **self._options.of_plan)
             self.executable = executable = self.device.bind(plan)
         recorder.forget_values()
         if executable.is_lowered or self._options.is_replayed:
@@ -102,7 +103,7 @@ class Recordings:
         return mapped(_device_leaf, result)
 
 
-class Options(NamedTuple):
+class Options(Struct):
     """Options of all plans of a function, with the names of the fields of
     :class:`Plan`.
     """
@@ -113,6 +114,13 @@ class Options(NamedTuple):
     generated: bool | None
     profiler: Profiler | None
     is_replayed: bool
+
+    @property
+    def of_plan(self) -> dict[str, Any]:
+        """The options that a :class:`Plan` has."""
+        options = dict(vars(self))
+        del options["is_replayed"]
+        return options
 
 
 def _slots(result: Any, recorder: Recorder) -> Any:

@@ -7,7 +7,15 @@ from typing import Any, TypeAlias
 from burn.backend.arrays import ArrayBackend, ignoring_errors
 from burn.plan.executable import Executable, Plan
 from burn.plan.passes.unique_slots import last_slot
-from burn.plan.plan_ir import Lifted, Read, Segment, Slot, Step, UnforeseenError
+from burn.plan.plan_ir import (
+    Lifted,
+    Read,
+    Segment,
+    Slot,
+    Step,
+    UnforeseenError,
+    find_drops,
+)
 from burn.plan.pytree import mapped
 from burn.tensor import Tensor, innermost
 
@@ -19,6 +27,7 @@ class Replay(Executable):
 
     def __init__(self, plan: Plan, device: ArrayBackend) -> None:
         self.root, self._device = plan.root, device
+        find_drops(plan.root)
         self._bound = BoundSegment(plan.root, device)
         self._count = last_slot(plan.root) + 1
         self._notes: list[str] = []

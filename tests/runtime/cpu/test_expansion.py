@@ -13,13 +13,9 @@ from burn.backend.cpu.blas.expansion import expand
 from burn.backend.cpu.blas.piecewise_linear import PiecewiseLinear, activation_of
 from burn.backend.cpu.jit.entries import GENERATED
 from burn.backend.cpu.jit.images import expansion as kernels
-from burn.backend.cpu.jit.images.depthwise_source import CLIP, SCALED, SILU
-from burn.backend.cpu.jit.images.expansion import (
-    Expansion,
-    Layer,
-    expansion_kernel,
-)
+from burn.backend.cpu.jit.images.expansion import expansion_kernel
 from burn.backend.cpu.jit.machine import machine
+from burn.backend.cpu.jit.operands import CLIP, SCALED, SILU, Expansion, Layer
 from burn.backend.cpu.jit.policy import MEASURED
 from burn.backend.cpu.onednn.binding import engine
 from burn.ops.window import windows

@@ -14,8 +14,9 @@ from burn.backend.cpu.blas.piecewise_linear import activation_of
 from burn.backend.cpu.jit import machine as machines
 from burn.backend.cpu.jit.entries import GENERATED
 from burn.backend.cpu.jit.machine import machine
+from burn.backend.cpu.jit.operands import RowOperands
 from burn.backend.cpu.jit.policy import MEASURED
-from burn.backend.cpu.jit.products.single_rows import RowOperands, row_kernel
+from burn.backend.cpu.jit.products.single_rows import row_kernel
 from burn.backend.cpu.onednn.binding import engine
 from tests.runtime.onednn import (
     assert_close,

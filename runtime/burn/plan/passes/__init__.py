@@ -3,7 +3,6 @@
 Each pass is in its own file and rewrites the steps of one segment.
 """
 
-from dataclasses import replace
 from functools import partial
 from operator import is_
 from typing import Any
@@ -35,6 +34,7 @@ from burn.plan.passes.slices.slicing import hoist_slices
 from burn.plan.passes.unique_slots import with_unique_slots
 from burn.plan.passes.updates import sink_updates
 from burn.plan.plan_ir import Segment, find_drops
+from burn.structs import replace
 
 #: The passes for every device, in execution order.
 PASSES: tuple[Pass, ...] = (

@@ -18,7 +18,7 @@ def without_dead(steps: Steps, graph: Graph) -> Steps:
         if used or (isinstance(step, Step) and not _may_go(step, graph)):
             kept_steps.append(step)
         elif isinstance(step, Step):
-            uses.subtract(slots_in(step.args))
+            uses.subtract(step.operand_places)
     return kept_steps[::-1]
 
 
@@ -29,7 +29,7 @@ def _may_go(step: Step, graph: Graph) -> bool:
         return False
     if step.primitive.removable:
         return True
-    operands = [graph.known(Slot(slot))[1] for slot in slots_in(step.args)]
+    operands = [graph.known(Slot(slot))[1] for slot in step.operand_places]
     return step.primitive.infallible and all(
         dtype is not None and is_float(dtype) for dtype in (*operands, *step.dtypes)
     )

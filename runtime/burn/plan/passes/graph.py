@@ -46,9 +46,9 @@ class Graph:
 
     def _visit(self, segment: Segment) -> None:
         for step in segment.steps:
-            places: list[int] = []
+            places: tuple[int, ...] = ()
             if isinstance(step, Step):
-                places = slots_in(step.args)
+                places = step.operand_places
                 for index in places:
                     self.uses[index] += 1
                     self._users[index] = step

@@ -1,7 +1,6 @@
 """Renaming of places so that each branch of a plan uses its own."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from burn.backend.base import map_structure
 from burn.plan.plan_ir import Lifted, Read, Segment, Slot, Step, slots_in
 from burn.plan.pytree import mapped
+from burn.structs import replace
 
 
 def with_unique_slots(root: Segment) -> Segment:
@@ -31,7 +31,7 @@ def last_slot(segment: Segment) -> int:
     places = [0, *slots_in(segment.ends), *map(last_slot, segment.children.values())]
     for step in segment.steps:
         places.extend(step.outputs)
-        places.extend(slots_in(step.args) if isinstance(step, Step) else ())
+        places.extend(step.operand_places if isinstance(step, Step) else ())
     return max(places)
 
 

@@ -1,10 +1,9 @@
 """State updates at the end of a plan, so that a run that fails changes no state."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from burn.plan.plan_ir import Segment, Step, slots_in
+from burn.structs import replace
 
 
 def sink_updates(root: Segment) -> Segment:
@@ -20,7 +19,7 @@ def sink_updates(root: Segment) -> Segment:
             if needed.isdisjoint(step.outputs) and _cannot_fail(step):
                 late.append(step)
                 continue
-            needed.update(slots_in(step.args))
+            needed.update(step.operand_places)
     ours = {id(step) for step in late}
     steps = [step for step in root.steps if id(step) not in ours] + late[::-1]
     return replace(root, steps=steps, late=len(late))

@@ -1,14 +1,16 @@
 """Selection of steps that oneDNN computes correctly, from declared bounds."""
 
-from dataclasses import replace
+from __future__ import annotations
+
 from math import inf, isnan
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from burn.ops import activation
 from burn.ops.activation import gelu_grad
 from burn.ops.attention import masked_softmax
-from burn.ops.bounds import MOST, Operands
+from burn.ops.bounds import MOST
 from burn.ops.conv import conv, conv_transpose
 from burn.ops.fused import (
     chained,
@@ -24,6 +26,10 @@ from burn.ops.pool import max_pool
 from burn.ops.rnn import gru, lstm, rnn
 from burn.ops.softmax import softmax
 from burn.plan.plan_ir import Step
+from burn.structs import replace
+
+if TYPE_CHECKING:
+    from burn.ops.bounds import Operands
 
 #: The largest finite number of float32.
 LARGEST = float(np.finfo(np.float32).max)

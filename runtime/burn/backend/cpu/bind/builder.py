@@ -41,7 +41,7 @@ from burn.backend.cpu.onednn.binding.prepared import Fixed, Prepared
 from burn.backend.cpu.onednn.binding.scratch import Block, Scratch
 from burn.box import Box
 from burn.ops.support import Array
-from burn.plan.plan_ir import Read, Segment, Step, slots_in
+from burn.plan.plan_ir import Read, Segment, Step
 from burn.plan.replay import arguments, constant, has_bounds
 from burn.record.memory_advice import forget
 from burn.tensor import innermost
@@ -252,13 +252,13 @@ class Builder:
 
     def _bind(self, step: Step) -> None:
         kernel = step.primitive.kernel_for(Cpu())
-        self._inputs.start(self._counts(tuple(slots_in(step.args))))
+        self._inputs.start(self._counts(step.operand_places))
         template = [constant(arg, Cpu()) for arg in step.args]
         args = [arguments(arg, self.values) for arg in template]
         for arg in template:
             refuse_nan(arg)
             self._known.add(arg)  # as long as the plan is, since it is written there
-        if all(slot in self._constants for slot in slots_in(step.args)):
+        if all(slot in self._constants for slot in step.operand_places):
             outputs = output_list(step, kernel(*args, **step.static))
             for slot, array in zip(step.outputs, outputs, strict=True):
                 refuse_nan(array)
@@ -341,7 +341,7 @@ class Builder:
         targets = [self.shaped_as(Cpu().as_data(array)) for array in outputs]
         for target, array in zip(targets, outputs, strict=True):
             np.copyto(target, array)
-        values = {slot: self.values[slot] for slot in slots_in(step.args)}
+        values = {slot: self.values[slot] for slot in step.operand_places}
         self.note(StepCall(kernel, template, values, step, targets))
         return targets
 

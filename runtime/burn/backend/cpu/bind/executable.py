@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from burn.plan.executable import Executable, Plan
+from burn.structs import replace
 
 if TYPE_CHECKING:
     from burn.backend.cpu.bind.optimization import OptimizedPlan
@@ -19,7 +20,7 @@ class CpuExecutable(Executable):
 
     def __init__(self, plan: Plan) -> None:
         # Later recordings of the function grow the tree of the first one.
-        self.plan = plan._replace(root=plan.root.snapshot())
+        self.plan = replace(plan, root=plan.root.snapshot())
         self.is_lowered = bool(plan.lowering) and plan.can_lower
         self._lock = threading.Lock()
         self._optimized: OptimizedPlan | None = None

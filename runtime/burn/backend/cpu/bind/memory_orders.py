@@ -26,7 +26,7 @@ def wanted_orders(segment: Segment) -> dict[int, tuple[int, ...]]:
     uses = Counter(slots_in(segment.ends))
     for step in segment.steps:
         if isinstance(step, Step):
-            uses.update(slots_in(step.args))
+            uses.update(step.operand_places)
     orders: dict[int, tuple[int, ...]] = {}
     casts: dict[int, int] = {}  # the rank of each result of a cast, by slot
     for step in segment.steps:

@@ -41,9 +41,10 @@ from burn.backend.cpu.jit.integers.quantization import (
 )
 from burn.backend.cpu.jit.kernel_replacement import Finders, Pair, Single, with_kernels
 from burn.backend.cpu.jit.magnitude_check import limit_kernel
+from burn.backend.cpu.jit.operands import RowOperands
 from burn.backend.cpu.jit.policy import KernelPolicy
 from burn.backend.cpu.jit.products.attention import attention_kernel
-from burn.backend.cpu.jit.products.single_rows import RowOperands, row_kernel
+from burn.backend.cpu.jit.products.single_rows import row_kernel
 from burn.backend.cpu.jit.products.small import matmul_kernel
 from burn.backend.cpu.jit.searches import extreme_kernel, nonzero_kernel
 from burn.backend.cpu.jit.selection import LEAST_TOGETHER

@@ -32,6 +32,7 @@ from burn.plan.passes.precision.dynamic_layers import (
 from burn.plan.passes.unique_slots import with_unique_slots
 from burn.plan.plan_ir import Segment, boxes_read
 from burn.plan.replay import Replay
+from burn.structs import replace
 from burn.tensor import innermost
 
 
@@ -54,7 +55,7 @@ class OptimizedPlan:
         if plan.profiler is not None:
             plan.profiler.trace_origins(with_unique_slots(plan.root), root)
         recorded = root if plan.is_observed else plan.root
-        self._recorded = plan._replace(root=recorded, lowering=(), generated=False)
+        self._recorded = replace(plan, root=recorded, lowering=(), generated=False)
         #: Whether a step has a lower precision than float32.
         self.has_lower_precision = bool(plan.lowering) and _is_lowered(root)
 

@@ -12,8 +12,7 @@ import numpy as np
 from burn.backend.cpu.blas.convolution import KERNELS, conv, conv_then
 from burn.backend.cpu.blas.generated_convolution import is_generated
 from burn.backend.cpu.blas.piecewise_linear import PiecewiseLinear, activation_of
-from burn.backend.cpu.jit.images.depthwise_source import CLIP, SCALED, SILU
-from burn.backend.cpu.jit.images.expansion import Expansion, Layer
+from burn.backend.cpu.jit.operands import CLIP, SCALED, SILU, Expansion, Layer
 from burn.backend.cpu.onednn.binding.capture import compact, do, noting
 from burn.ops.fused import After, expanded_depthwise
 from burn.ops.support import Array

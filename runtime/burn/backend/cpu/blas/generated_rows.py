@@ -4,18 +4,16 @@ NumPy computes the call until the kernel replaces it, when a plan is first repea
 """
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from burn.backend.cpu.blas.generated_convolution import is_generated
 from burn.backend.cpu.blas.piecewise_linear import PiecewiseLinear, activation_of
+from burn.backend.cpu.jit.operands import RowOperands
 from burn.backend.cpu.onednn.binding.capture import compact, do, noting
 from burn.ops.fused import After
 from burn.ops.support import Array
-
-if TYPE_CHECKING:
-    from burn.backend.cpu.jit.products.single_rows import RowOperands
 
 #: The elements of the smallest weights, whose product takes as long as the calls, and
 #: of the largest, which plans do not copy.
@@ -51,9 +49,6 @@ def generated_row(
     other = None if residual is None else compact(residual).reshape(outputs)
     out: Array = notes.empty((outputs,), x.dtype)
     row = compact(x).reshape(depth)
-    # With the compiler of kernels, which plans of other layers need not import.
-    from burn.backend.cpu.jit.products.single_rows import RowOperands
-
     given = RowOperands(row, weight, bias, other, out, activation.numbers())
     do(partial(multiply_row, given))
     return out.reshape(*x.shape[:-1], outputs)
@@ -67,7 +62,7 @@ def _activation(after: After) -> PiecewiseLinear | None:
     return activation_of(*links[0]) if len(links) == 1 else None
 
 
-def multiply_row(given: "RowOperands") -> None:
+def multiply_row(given: RowOperands) -> None:
     """Write the product and its epilogue to ``given.out``, by NumPy."""
     np.matmul(given.weight, given.x, out=given.out)
     for addend in (given.bias, given.residual):

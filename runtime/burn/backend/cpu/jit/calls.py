@@ -1,7 +1,6 @@
 """Elementwise and reduction semantics of NumPy calls."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -14,13 +13,13 @@ from burn.backend.cpu.jit.functions import (
     types_of,
 )
 from burn.ops.support import Array
+from burn.structs import Struct
 
 #: The names of operations that no NumPy function computes, such as a copy.
 COPY, SELECT = "copy", "select"
 
 
-@dataclass(frozen=True, eq=False)
-class KernelCall:
+class KernelCall(Struct):
     """A function of operands: arrays, numbers and nested calls without a target.
 
     ``axes`` are the reduced axes, None for an elementwise call. ``types`` are the

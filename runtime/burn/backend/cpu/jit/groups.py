@@ -2,7 +2,6 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from burn.backend.cpu.jit.entries import Free
 from burn.backend.cpu.jit.functions import result_of
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.support import Array
+from burn.structs import Struct
 
 #: The most calls of a group, and the most arrays that one reads and writes.
 CALLS, ARRAYS = 64, 24
@@ -31,8 +31,7 @@ class Place(NamedTuple):
     strides: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class LoopValue:
+class LoopValue(Struct):
     """A value computed by a loop; without a name it is read from a place.
 
     ``axes`` are those that it reduces; ``row`` values are invariant along the axes that
@@ -57,7 +56,6 @@ class Store(NamedTuple):
     value: LoopValue
 
 
-@dataclass
 class Group:
     """Consecutive calls over the same elements.
 
@@ -65,13 +63,13 @@ class Group:
     number of its first call.
     """
 
-    start: int
-    shape: tuple[int, ...] = ()
-    axes: tuple[int, ...] | None = None
-    count: int = 0
-    arrays: dict[Place, Array] = field(default_factory=dict)
-    current: dict[Place, tuple[LoopValue, int]] = field(default_factory=dict)
-    _read: dict[Place, LoopValue] = field(default_factory=dict)
+    def __init__(self, start: int) -> None:
+        self.start, self.count = start, 0
+        self.shape: tuple[int, ...] = ()
+        self.axes: tuple[int, ...] | None = None
+        self.arrays: dict[Place, Array] = {}
+        self.current: dict[Place, tuple[LoopValue, int]] = {}
+        self._read: dict[Place, LoopValue] = {}
 
     def take(self, calls: Iterable[KernelCall], frees: "Frees") -> bool:
         """Add the operations of a NumPy call; return False if it is impossible."""

@@ -7,7 +7,6 @@ computed in both.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -32,6 +31,7 @@ from burn.backend.cpu.jit.loops import (
     split_short_axis,
 )
 from burn.backend.cpu.jit.writer import LOOPS, LlvmWriter
+from burn.structs import replace
 
 #: The number of floats that are summed in float32 before the sum is added to a float64.
 BLOCK = 4_096

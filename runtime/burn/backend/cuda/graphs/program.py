@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -30,6 +29,7 @@ from burn.plan.passes.unique_slots import last_slot
 from burn.plan.plan_ir import Read, Segment, Slot, Step, slots_in
 from burn.plan.replay import Values, arguments, bound_step, constant, fill_result
 from burn.primitive import Primitive
+from burn.structs import replace
 
 #: The largest difference of a fused kernel from its parts, relative to the largest
 #: element, by how many bits of mantissa products read.
@@ -61,7 +61,7 @@ class Program:
     ) -> None:
         self.is_fused = is_fused
         root = _run_passes(
-            plan._replace(root=replace(plan.root, varying=varying)), is_fused
+            replace(plan, root=replace(plan.root, varying=varying)), is_fused
         )
         graph = Graph(root, plan.inputs)
         self.device, self.notes = device, list[str]()
@@ -90,7 +90,7 @@ class Program:
             elif isinstance(step, Read):
                 self.reads[step.box] = step
             else:
-                used.update(slots_in(step.args))
+                used.update(step.operand_places)
                 drops = tuple(p for p in drops if p not in graph.constant)
                 self._steps.append((step, drops))
         self._constants = sorted(used & graph.constant)
@@ -183,7 +183,7 @@ def _slice_updates(root: Segment) -> dict[Box, Step]:
     """Return the steps that update a slice of a box."""
     makers = {step.outputs[0]: step for step in root.steps if isinstance(step, Step)}
     reads = {step.box: step.place for step in root.steps if isinstance(step, Read)}
-    uses = Counter(slot for step in makers.values() for slot in slots_in(step.args))
+    uses = Counter(slot for step in makers.values() for slot in step.operand_places)
     uses.update(slots_in(root.ends))
     updates = {}
     for box, slot in root.writes.items():

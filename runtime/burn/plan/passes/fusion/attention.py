@@ -1,7 +1,6 @@
 """Fusion of matrix products and a softmax into one attention step."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,6 +17,7 @@ from burn.ops.shape import reshape, transpose
 from burn.ops.softmax import softmax
 from burn.plan.passes.graph import FLOAT32, Graph, Steps, swapped_axes
 from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 from burn.tensor import Tensor
 
 Shape: TypeAlias = tuple[int, ...]

@@ -1,6 +1,5 @@
 """Attention over a key-value cache and a new entry, without concatenating them."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from burn.dtypes import HALVES
@@ -12,6 +11,7 @@ from burn.ops.indexing import getitem
 from burn.ops.shape import chunk, concat, unsqueeze
 from burn.plan.passes.graph import Graph, Steps, is_same
 from burn.plan.plan_ir import Read, Slot, Step
+from burn.structs import replace
 
 _WHOLE = slice(None)
 
@@ -91,7 +91,7 @@ def _attention(step: Step, graph: Graph) -> Step | None:
         args=(*args, *angles),
         static=static,
         outputs=(step.outputs[0], graph.fresh()),
-        shapes=(step.shapes[0], new[0]),  # type: ignore[arg-type]
+        shapes=(step.shapes[0], new[0]),
         dtypes=(step.dtypes[0], graph.known(keys.new)[1]),
     )
 

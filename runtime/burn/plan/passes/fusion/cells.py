@@ -5,7 +5,6 @@ are in ONNX's: weights are rearranged once.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +18,9 @@ from burn.ops.rnn import gru, lstm
 from burn.ops.shape import concat, reshape, split
 from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.passes.patterns import Values, matches
-from burn.plan.plan_ir import Read, Slot, Step, slots_in
+from burn.plan.plan_ir import Read, Slot, Step
 from burn.primitive import Primitive
+from burn.structs import replace
 from burn.tensor import Tensor
 
 _CELL = (add, (mul, (sigmoid, "f"), "c"), (mul, (sigmoid, "i"), (tanh, "g")))
@@ -79,7 +79,7 @@ def _inside(cell: _Cell, graph: Graph) -> set[int]:
     while stack:
         step = stack.pop()
         step_ids.add(id(step))
-        places = (p for p in slots_in(step.args) if Slot(p) not in operands)
+        places = (p for p in step.operand_places if Slot(p) not in operands)
         stack += [graph.maker[index] for index in places]
     return step_ids
 

@@ -6,7 +6,6 @@ not write these intermediate results if each concatenation reads the original op
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from burn.ops.fused import batch_norm_then
@@ -14,6 +13,7 @@ from burn.ops.norm import batch_norm
 from burn.ops.shape import concat
 from burn.plan.passes.graph import Graph, Steps, replace_steps
 from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 
 _NORMS = (batch_norm, batch_norm_then)
 

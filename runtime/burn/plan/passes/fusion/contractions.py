@@ -1,6 +1,5 @@
 """Lowering of ``einsum`` to views, matrix products, products or sums."""
 
-from dataclasses import replace
 from typing import Any
 
 from burn.ops.contraction import contracted
@@ -8,6 +7,7 @@ from burn.ops.matmul import einsum
 from burn.plan.passes.graph import FLOAT32, Graph, step_rule
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
+from burn.structs import replace
 
 
 @step_rule

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +10,9 @@ from burn.ops.casting import cast
 from burn.ops.elements import COPY, Element, Expression, Operand, elements
 from burn.plan.passes.graph import Graph, Steps, is_same
 from burn.plan.passes.symbolic_execution import element_of
-from burn.plan.plan_ir import Read, Slot, Step, slots_in
+from burn.plan.plan_ir import Read, Slot, Step
 from burn.primitive import Primitive
+from burn.structs import replace
 from burn.tensor import Tensor
 
 #: The maximum number of functions in a chain, and of arrays that it reads.
@@ -105,7 +105,7 @@ def _expression_of(
         return None
     element, shape = described
     form = (step.shapes[0], np.dtype(step.dtypes[0]))
-    reads = Counter(slots_in(step.args))
+    reads = Counter(step.operand_places)
     whole = _deduplicate_operands(_FusedExpression(element, arrays, shape, reads))
     if (shape, element.dtype) != form or not _is_within_limits(whole, abilities):
         return None

@@ -1,6 +1,5 @@
 """Fusion of activations, scales and residuals into the layer or norm before them."""
 
-from dataclasses import replace
 from math import isfinite
 from typing import Any
 
@@ -18,6 +17,7 @@ from burn.ops.matmul import linear, matmul
 from burn.ops.norm import batch_norm, group_norm
 from burn.plan.passes.graph import Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step
+from burn.structs import replace
 from burn.tensor import Tensor
 
 #: The fused variant of each primitive.

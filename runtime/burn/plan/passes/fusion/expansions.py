@@ -5,7 +5,6 @@ channels. A device that computes both convolutions line by line need not write t
 expanded image to memory.
 """
 
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -14,6 +13,7 @@ from burn.ops.fused import conv_then, expanded_depthwise
 from burn.ops.window import pads_of, per_axis
 from burn.plan.passes.graph import FLOAT32, Graph, pair_rule
 from burn.plan.plan_ir import Step
+from burn.structs import replace
 
 _CONVOLUTIONS = (conv, conv_then)
 #: The activations that may follow each of the convolutions.

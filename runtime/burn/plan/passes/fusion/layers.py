@@ -1,12 +1,11 @@
 """Fusion of matrix products and bias additions into linear layers."""
 
-from dataclasses import replace
-
 from burn.ops.elementwise import add
 from burn.ops.matmul import linear, matmul
 from burn.ops.shape import flatten, reshape, transpose
 from burn.plan.passes.graph import Graph, pair_rule, step_rule
 from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 
 
 @step_rule

@@ -1,13 +1,12 @@
 """Folding of batch normalization into the layer after it."""
 
-from dataclasses import replace
-
 from burn.ops.fused import scaled_columns, shifted_by_columns
 from burn.ops.matmul import linear
 from burn.ops.norm import batch_norm
 from burn.plan.passes.graph import FLOAT32, Graph, step_rule
 from burn.plan.passes.layout.channels import flattened_image
 from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 
 
 @step_rule

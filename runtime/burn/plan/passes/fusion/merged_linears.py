@@ -1,6 +1,5 @@
 """Fusion of linear layers with the same input (query, key, value) into one product."""
 
-from dataclasses import replace
 from math import prod
 from typing import Any, TypeGuard
 
@@ -9,6 +8,7 @@ from burn.ops.shape import concat, split
 from burn.plan.passes.fusion.epilogue_fusion import is_activation_step
 from burn.plan.passes.graph import Graph, Steps, is_same
 from burn.plan.plan_ir import Read, Slot, Step
+from burn.structs import replace
 
 #: The maximum number of multiplications of a merged layer. For larger layers the call
 #: overhead is negligible, and attention is faster on separate matrices.

@@ -1,6 +1,5 @@
 """Folding of batch normalization into the layer before it."""
 
-from dataclasses import replace
 from typing import Any
 
 from burn.ops.conv import conv
@@ -10,6 +9,7 @@ from burn.ops.norm import batch_norm
 from burn.plan.passes.graph import Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
+from burn.structs import replace
 
 #: Layers with their output channels in the first axis of the weights.
 _LAYERS: tuple[Primitive[..., Any], ...] = (conv, linear)

@@ -1,6 +1,5 @@
 """Fusion of two steps with the same operands into one step with two results."""
 
-from dataclasses import replace
 from typing import Any
 
 from burn.ops.conv import conv_weight_grad
@@ -10,6 +9,7 @@ from burn.ops.reduction import sum as sum_
 from burn.ops.support import axes_of, plain_integers
 from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step
+from burn.structs import replace
 
 
 def fuse_pairs(steps: Steps, graph: Graph) -> Steps:

@@ -4,7 +4,6 @@ ConvNeXt permutes the result of a channels-last layer, scales it and adds a resi
 Before the permutation, scale and residual are epilogues of the layer.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from burn.ops.elementwise import add, div, mul, sub
@@ -12,7 +11,8 @@ from burn.ops.matmul import linear
 from burn.ops.shape import permute, reshape
 from burn.ops.support import axes_of
 from burn.plan.passes.graph import Graph, pair_rule
-from burn.plan.plan_ir import Slot, Step, slots_in
+from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 
 _ELEMENTWISE = (add, sub, mul, div)
 
@@ -36,7 +36,7 @@ def delay_permutes(step: Step, graph: Graph) -> tuple[Step, list[Step]] | None:
         operands[1 - index] = (
             Slot(views[-1].outputs[0]) if views else step.args[1 - index]
         )
-        graph.uses.subtract([*slots_in(step.args), *slots_in(before.args)])
+        graph.uses.subtract([*step.operand_places, *before.operand_places])
         shape = tuple(step.shapes[0][axes.index(axis)] for axis in range(len(axes)))
         new = graph.new_step(step.primitive, tuple(operands), shape, **step.static)
         args = (Slot(new.outputs[0]), axes)

@@ -1,11 +1,10 @@
 """Gradients of ReLU before max pooling, computed on the smaller pooled images."""
 
-from dataclasses import replace
-
 from burn.ops.activation import relu_grad
 from burn.ops.pool import window_argmax, window_scatter
 from burn.plan.passes.graph import Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 
 
 @pair_rule

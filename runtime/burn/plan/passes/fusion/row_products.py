@@ -1,6 +1,5 @@
 """Fusion of products of few rows with the norm before them and their gate."""
 
-from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from burn.ops.matmul import linear
 from burn.ops.shape import reshape
 from burn.plan.passes.graph import Graph, Steps
 from burn.plan.plan_ir import Read, Slot, Step
+from burn.structs import replace
 
 #: For more rows, tensor cores compute the product as fast as weights are read.
 ROWS = 8

@@ -3,7 +3,6 @@
 So are norms that exporters write out, and the scales of residual branches.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from burn.ops.conv import conv
@@ -13,6 +12,7 @@ from burn.ops.shape import reshape
 from burn.plan.passes.graph import Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step
 from burn.primitive import Primitive
+from burn.structs import replace
 from burn.tensor import Tensor
 
 _FACTORS: tuple[Primitive[..., Any], ...] = (mul, div)

@@ -1,6 +1,5 @@
 """Lowering of convolutions with a single output position to linear layers."""
 
-from dataclasses import replace
 from math import prod
 
 from burn.ops.conv import conv
@@ -8,6 +7,7 @@ from burn.ops.matmul import linear
 from burn.ops.shape import reshape
 from burn.plan.passes.graph import FLOAT32, Graph, step_rule
 from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 
 
 @step_rule

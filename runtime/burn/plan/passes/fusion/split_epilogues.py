@@ -3,7 +3,6 @@
 It is for devices whose layers have no activation: generated loops compute it.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from burn.ops.activation import gelu
@@ -13,6 +12,7 @@ from burn.ops.matmul import linear
 from burn.plan.passes.fusion.epilogue_fusion import PLAIN
 from burn.plan.passes.graph import FLOAT32, Graph, step_rule
 from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 
 _LAYERS: dict[Any, Any] = {conv_then: conv, linear_then: linear}
 #: The primitives of activations, with their options. Layers compute ReLU themselves.

@@ -1,6 +1,5 @@
 """Lowering of sums of broadcast products to matrix products."""
 
-from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ from burn.ops.reduction import sum as sum_
 from burn.ops.shape import permute, reshape
 from burn.plan.passes.graph import FLOAT32, Graph, pair_rule
 from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 
 #: For smaller matrices the call overhead exceeds the time of the product.
 _SMALL = 512

@@ -1,6 +1,5 @@
 """Layout of flattened images: weights are permuted instead of activations."""
 
-from dataclasses import replace
 from math import prod
 
 from burn.ops.conv import conv
@@ -11,6 +10,7 @@ from burn.ops.pool import avg_pool, max_pool
 from burn.ops.shape import flatten, permute, reshape
 from burn.plan.passes.graph import FLOAT32, Graph, step_rule
 from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 
 #: Primitives whose results are computed with channels last.
 _CHANNELS_LAST = frozenset({conv, conv_then, batch_norm, avg_pool, max_pool})

@@ -1,12 +1,12 @@
 """Rewrites of transposed products as products of transposed factors."""
 
-from dataclasses import replace
 from typing import Any
 
 from burn.ops.matmul import matmul
 from burn.ops.shape import transpose
 from burn.plan.passes.graph import FLOAT32, Graph, pair_rule, swapped_axes
 from burn.plan.plan_ir import Slot, Step, slots_in
+from burn.structs import replace
 
 
 @pair_rule
@@ -33,7 +33,7 @@ def transpose_factors(step: Step, graph: Graph) -> tuple[Step, list[Step]] | Non
             views.append(graph.new_step(transpose, (factor, -2, -1), turned))
             source = Slot(views[-1].outputs[0])
         factors.append(source)
-    graph.uses.subtract([*slots_in(product.args), *product.outputs])
+    graph.uses.subtract([*product.operand_places, *product.outputs])
     graph.uses.update(slots_in(factors))
     return product, [*views, replace(step, primitive=matmul, args=(*factors[::-1],))]
 

@@ -4,7 +4,6 @@ Casts are inserted at the borders.
 """
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any
 
 from burn import dtypes
@@ -29,7 +28,8 @@ from burn.ops.shape import (
 )
 from burn.ops.softmax import softmax
 from burn.plan.passes.graph import FLOAT32, Graph, Steps
-from burn.plan.plan_ir import Read, Slot, Step, slots_in
+from burn.plan.plan_ir import Read, Slot, Step
+from burn.structs import replace
 
 BFLOAT16 = dtypes.bfloat16
 #: Primitives that always run in bfloat16, on their first two operands. The addend of
@@ -147,5 +147,5 @@ def _uses(steps: Steps) -> Counter[int]:
     counts: Counter[int] = Counter()
     for step in steps:
         if isinstance(step, Step):
-            counts.update(slots_in(step.args))
+            counts.update(step.operand_places)
     return counts

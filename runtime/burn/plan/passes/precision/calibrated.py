@@ -1,7 +1,6 @@
 """Quantization of the operands of layers with observed ranges."""
 
 from collections import Counter
-from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +15,7 @@ from burn.plan.passes.graph import FLOAT32, Graph, Steps
 from burn.plan.passes.precision.integers import LAYERS
 from burn.plan.plan_ir import Read, Slot, Step, slots_in
 from burn.primitive import PLAN_ONLY, primitive
+from burn.structs import replace
 from burn.tensor import Tensor
 
 #: The box of the weights, the number of the layer among its readers, the operand.

@@ -1,6 +1,5 @@
 """Linear layers of integers whose inputs are quantized by their range in each call."""
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from burn.dtypes import int8, int32, uint8
@@ -11,6 +10,7 @@ from burn.ops.qdq_layers import linear_of_integers, signed_rows, signed_zero_poi
 from burn.ops.quantize import quantization_range, quantize
 from burn.plan.passes.graph import FLOAT32, Graph, Steps, is_same, pair_rule
 from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 
 
 class _Match(NamedTuple):

@@ -1,6 +1,5 @@
 """Fusion of dequantization, layer and quantization into integer layers."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from burn.ops.shape import flatten, permute, reshape, squeeze, transpose, unsque
 from burn.plan.passes.fusion.epilogue_fusion import after_of, is_activation_step
 from burn.plan.passes.graph import FLOAT32, Graph, pair_rule, step_rule
 from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 from burn.tensor import Tensor
 
 #: The integer primitive of each layer.

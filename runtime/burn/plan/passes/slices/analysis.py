@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from burn.ops.indexing import getitem, getitem_grad
@@ -24,16 +23,16 @@ class Mode(NamedTuple):
     rows: Selection | None = None
 
 
-@dataclass
 class Analysis:
     """The modes of steps that need less than all rows, by their first place.
 
     ``uses`` has the rows of each slot that are used by some step; None is all.
     """
 
-    modes: dict[int, Mode] = field(default_factory=dict)
-    uses: dict[int, set[Selection | None]] = field(default_factory=dict)
-    zeros: Zeros = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.modes: dict[int, Mode] = {}
+        self.uses: dict[int, set[Selection | None]] = {}
+        self.zeros: Zeros = {}
 
 
 def analyze(steps: Steps, graph: Graph) -> Analysis:
@@ -56,7 +55,7 @@ def _used_later(steps: Steps, graph: Graph) -> Iterator[int]:
     """Yield the places that are used in later segments, or are results."""
     local: Counter[int] = Counter()
     for step in steps:
-        local.update(slots_in(step.args) if isinstance(step, Step) else ())
+        local.update(step.operand_places if isinstance(step, Step) else ())
     for step in steps:
         yield from (p for p in step.outputs if graph.uses[p] > local[p])
 

@@ -4,7 +4,6 @@ A classifier reads one token of an encoder's output, a decoder the last position
 logits. The last layer need not compute other rows, whose gradients are zero.
 """
 
-from dataclasses import replace
 from typing import Any
 
 from burn.ops.indexing import getitem, getitem_grad
@@ -15,6 +14,7 @@ from burn.plan.passes.slices.analysis import Analysis, Mode, analyze
 from burn.plan.passes.slices.rules import RESHAPES
 from burn.plan.passes.slices.selection import Selection, key_in_selection
 from burn.plan.plan_ir import Slot, Step
+from burn.structs import replace
 
 _PRODUCTS = (matmul, linear)
 

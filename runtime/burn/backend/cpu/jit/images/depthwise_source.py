@@ -15,11 +15,10 @@ from burn.backend.cpu.jit.images.convolution_source import (
 )
 from burn.backend.cpu.jit.images.vectors import declarations, in_place
 from burn.backend.cpu.jit.native import INT64
+from burn.backend.cpu.jit.operands import SCALED, SILU
 from burn.backend.cpu.jit.writer import ENTRIES, EXPLICIT, BranchWriter, part_source
 
 FLOAT32 = np.dtype(np.float32)
-#: The kinds of activations: a clip, another piecewise linear function, and SiLU.
-CLIP, SCALED, SILU = "clip", "scaled", "silu"
 #: The words of a kernel after the number of parts: pointers, and integers. Strides are
 #: in bytes.
 POINTERS = (

@@ -5,40 +5,21 @@ has. They stay in the cache, and are not written to memory. Each thread has a ri
 computes the lines at its borders again.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from burn.backend.cpu.jit.images.convolution_source import NARROW, TILES, Tiles
 from burn.backend.cpu.jit.images.depthwise_source import Form, source_of
 from burn.backend.cpu.jit.machine import machine
+from burn.backend.cpu.jit.operands import Expansion
 from burn.backend.cpu.jit.pool import parallel_parts
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.onednn.binding.memory import address
 from burn.ops.support import Array
-from burn.ops.window import Windows
 
 #: The bytes of a line of the cache, and the floats that are read behind a line.
 _CACHE_LINE, _BEHIND = 64, 64
-
-
-class Layer(NamedTuple):
-    """Weights, a bias, the kind of the activation and its five numbers."""
-
-    weight: Array
-    bias: Array | None
-    kind: str
-    numbers: Array
-
-
-class Expansion(NamedTuple):
-    """The operands: image [N, H, W, I], weights [C, I] and [C, k, k], out [N, *, C]."""
-
-    image: Array
-    pointwise: Layer
-    depthwise: Layer
-    out: Array
-    wins: Windows
 
 
 def expansion_kernel(given: Expansion) -> Kernel:

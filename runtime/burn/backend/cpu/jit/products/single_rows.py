@@ -6,12 +6,12 @@ takes a third of the time of oneDNN's code, which reads several rows at once.
 """
 
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 
 from burn.backend.cpu.jit.images.activation_source import activation_source
 from burn.backend.cpu.jit.machine import machine
+from burn.backend.cpu.jit.operands import RowOperands
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.jit.writer import ENTRIES, EXPLICIT
 from burn.backend.cpu.onednn.binding.memory import address
@@ -23,19 +23,6 @@ from burn.record.memory_advice import forget
 _REGISTERS = {16: 4, 8: 8, 4: 8}
 #: The cost of a weight in additions, if weights come from the L3 cache.
 WORK = 2
-
-
-class RowOperands(NamedTuple):
-    """The operands of a layer on one row: x [I], weight [O, I], and out, bias and
-    residual [O]; ``activation`` has the five numbers of a piecewise linear function.
-    """
-
-    x: Array
-    weight: Array
-    bias: Array | None
-    residual: Array | None
-    out: Array
-    activation: Array
 
 
 def row_kernel(given: RowOperands) -> Kernel:

@@ -1,0 +1,45 @@
+"""Operands of generated kernels, which plans bind before they compile a kernel.
+
+They are apart from the sources of the kernels, which the second call of a model need
+not import.
+"""
+
+from typing import NamedTuple
+
+from burn.ops.support import Array
+from burn.ops.window import Windows
+
+#: The kinds of activations: a clip, another piecewise linear function, and SiLU.
+CLIP, SCALED, SILU = "clip", "scaled", "silu"
+
+
+class RowOperands(NamedTuple):
+    """The operands of a layer on one row: x [I], weight [O, I], and out, bias and
+    residual [O]; ``activation`` has the five numbers of a piecewise linear function.
+    """
+
+    x: Array
+    weight: Array
+    bias: Array | None
+    residual: Array | None
+    out: Array
+    activation: Array
+
+
+class Layer(NamedTuple):
+    """Weights, a bias, the kind of the activation and its five numbers."""
+
+    weight: Array
+    bias: Array | None
+    kind: str
+    numbers: Array
+
+
+class Expansion(NamedTuple):
+    """The operands: image [N, H, W, I], weights [C, I] and [C, k, k], out [N, *, C]."""
+
+    image: Array
+    pointwise: Layer
+    depthwise: Layer
+    out: Array
+    wins: Windows
