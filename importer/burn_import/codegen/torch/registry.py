@@ -80,7 +80,7 @@ TENSOR_METHODS = frozenset(
     | {"cumprod", "cumsum", "detach", "device", "expand", "flatten", "flip", "int"}
     | {"item", "logsumexp", "max", "mean", "min", "numel", "permute", "prod"}
     | {"reshape", "shape", "split", "squeeze", "sum", "tile", "to", "tolist"}
-    | {"transpose", "unflatten", "unsqueeze", "var", "vector_norm", "view"}
+    | {"transpose", "unflatten", "unfold", "unsqueeze", "var", "vector_norm", "view"}
 )
 
 
