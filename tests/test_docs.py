@@ -12,6 +12,7 @@ PAGES = sorted(tracked("*.md"))
 #: Pages about one package name its files without the folders around them.
 PATH = re.compile(r"`((?:[\w.-]+/)+(?:[\w-]+\.(?:py|md|json|toml|txt))?|[\w-]+\.py)`")
 LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(#[^)\s]*)?\)")
+TEST = re.compile(r"`(test_\w+)`")
 NAME = re.compile(r"`((?:burn|burn_ir|burn_import)(?:\.\w+)+)[`(]")
 CODE_BLOCK = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 #: Names of files that examples write or that a reader creates.
@@ -81,6 +82,14 @@ def missing_names(text: str) -> list[str]:
     return missing
 
 
+@cache
+def all_test_functions() -> frozenset[str]:
+    """Return the names of all test functions."""
+    texts = (path.read_text("utf-8") for path in tracked("tests/*.py"))
+    pattern = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
+    return frozenset(name for text in texts for name in pattern.findall(text))
+
+
 def anchors(path: Path) -> set[str]:
     """Return the anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", path.read_text("utf-8"), re.MULTILINE)
@@ -112,6 +121,11 @@ def test_paths_in_pages_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
 def test_names_in_pages_exist(page: Path) -> None:
     assert not missing_names(page.read_text("utf-8"))
+
+
+def test_tests_in_pages_exist() -> None:
+    named = {n for page in PAGES for n in TEST.findall(page.read_text("utf-8"))}
+    assert len(named) > 20 and named - all_test_functions() == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)

@@ -130,7 +130,13 @@ def operator(cls: type[C]) -> type[C]:
 
     ``dataclass`` would compile methods for each of hundreds of classes, which
     dominates the import time; :class:`Op` defines generic ones instead.
+
+    Raises:
+        TypeError: an attribute has the name of a method of :class:`Op`.
     """
+    for name in inspect.get_annotations(cls):
+        if callable(getattr(Op, name, None)):
+            raise TypeError(f"{cls.__name__}: {name!r} is a method of Op, not a field")
     return dataclass(init=False, repr=False, eq=False)(cls)
 
 
@@ -245,12 +251,13 @@ class Op(ABC):
         """
         return None
 
-    def step(self, *inputs: Any, **_: Any) -> Layer | None:
-        """Return the module without weights that computes the first operand's image.
+    def stateless_layer(self, *inputs: Any, **_: Any) -> Layer | None:
+        """Return the equivalent layer without weights (``nn.MaxPool2d(2)``), or None.
 
-        It stands where a module is needed, between the layers of an ``nn.Sequential``.
-        None if there is none, or if a plain function of ``burn.ops`` does. The
-        arguments are the operands' types.
+        It is called with the first operand, and used where a module is needed: between
+        the layers of an ``nn.Sequential``. None also if a function of ``burn.ops``
+        without other arguments computes the same (``ops.relu``). The arguments are the
+        operands' types.
         """
         return None
 

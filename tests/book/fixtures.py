@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
 
 import burn
 from burn import loss, nn, ops
@@ -148,20 +147,6 @@ def write_calibration(names: Names) -> Names:
     """Write arrays for calibration and evaluation."""
     np.savez("batches.npz", image=names["images"])
     np.savez("test.npz", image=names["images"])
-    return {}
-
-
-@page("docs/custom-operators.md")
-def write_custom_model(names: Names) -> Names:
-    """Write a model with the operator of the page."""
-    node = helper.make_node("GatedUnit", ["x"], ["y"], domain="com.example", slope=2.0)
-    value = {
-        name: helper.make_tensor_value_info(name, TensorProto.FLOAT, ["batch", 4])
-        for name in "xy"
-    }
-    graph = helper.make_graph([node], "net", [value["x"]], [value["y"]])
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.example", 2)]
-    onnx.save(helper.make_model(graph, opset_imports=opsets), "net.onnx")
     return {}
 
 

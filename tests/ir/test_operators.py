@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from burn_ir import Op, operators
+from burn_ir import Op, operator, operators
 from burn_ir.errors import InvalidOperand
 from burn_ir.ops.control import If
 from burn_ir.ops.creation import ConstantOfShape
@@ -74,6 +74,14 @@ def test_arguments_set_every_field_once(
 ) -> None:
     with pytest.raises(TypeError, match=message):
         kind(*values, **named)
+
+
+def test_a_field_named_as_a_method_is_refused() -> None:
+    class Clash:
+        layer: int = 0
+
+    with pytest.raises(TypeError, match="Clash: 'layer' is a method of Op"):
+        operator(Clash)
 
 
 @pytest.mark.parametrize("pool", [AveragePool, LpPool, MaxPool])

@@ -65,6 +65,8 @@ CASES: dict[str, Case] = {
     "topk": (((3, 5),), lambda x: ops.topk(x, 2)[0]),
     "fold": (((1, 6, 3),), lambda x: ops.fold(x, (4,), (2,))),
     "unfold": (((1, 3, 4),), lambda x: ops.unfold(x, (2,))),
+    "fold_axis": (((2, 3, 2),), lambda x: ops.fold_axis(x, 6, axis=1, step=2)),
+    "unfold_axis": (((2, 6),), lambda x: ops.unfold_axis(x, size=2, axis=1, step=2)),
     "max_pool": (((2, 3, 6),), lambda x: ops.max_pool(x, kernel_size=(2,))),
     "max_pool_with_indices": (
         ((2, 3, 6),),

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from burn_import.structure import ModuleNode
-from burn_import.structure.sequential import function_name, step_layer
+from burn_import.structure.sequential import function_name, stateless_layer_of
 from burn_import.tracing.identifiers import dtype_source, literal
 from burn_import.tracing.trace import Forms
 from burn_ir.graph import Graph, Node
@@ -56,7 +56,7 @@ def fill_steps(functions: Sequence[Forms], count: int) -> list[str]:
 
 def layer_forms(node: Node, graph: Graph) -> Forms:
     """Return the modules without weights that compute a node, () if there are none."""
-    layer = step_layer(node, graph)
+    layer = stateless_layer_of(node, graph)
     if layer is None:
         return ()
     if layer.name != "GlobalAvgPool":

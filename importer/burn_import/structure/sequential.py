@@ -69,7 +69,7 @@ class _Dataflow:
         return has_data_input(node, self.graph)
 
     def _is_step(self, node: Node) -> bool:
-        return bool(function_name(node) or step_layer(node, self.graph))
+        return bool(function_name(node) or stateless_layer_of(node, self.graph))
 
 
 def find_sequences(
@@ -239,7 +239,7 @@ def functions_after(
     return functions
 
 
-def step_layer(node: Node, graph: Graph) -> Layer | None:
+def stateless_layer_of(node: Node, graph: Graph) -> Layer | None:
     """Return the module without weights that computes ``node`` from its first operand.
 
     The other operands must be numbers that are known.
@@ -250,7 +250,7 @@ def step_layer(node: Node, graph: Graph) -> Layer | None:
     for other in types[1:]:
         if other is not None and (not isinstance(other, Type) or other.known is None):
             return None
-    return node.op.step(*types)
+    return node.op.stateless_layer(*types)
 
 
 def function_name(node: Node) -> str | None:

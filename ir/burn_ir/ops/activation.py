@@ -29,7 +29,7 @@ class LeakyRelu(Floating, Op, onnx="LeakyRelu", versions=(1, 6, 16)):
     def lower(self, x: Value) -> Value:
         return ops.leaky_relu(x, **non_default(alpha=(self.alpha, 0.01)))
 
-    def step(self, x: Type) -> Layer:
+    def stateless_layer(self, x: Type) -> Layer:
         return Layer("LeakyReLU", (self.alpha,), {}, {})
 
 
@@ -79,7 +79,7 @@ class Elu(Floating, Op, onnx="Elu", versions=(1, 6, 22)):
     def lower(self, x: Value) -> Value:
         return ops.elu(x, **non_default(alpha=(self.alpha, 1.0)))
 
-    def step(self, x: Type) -> Layer | None:
+    def stateless_layer(self, x: Type) -> Layer | None:
         return None if self.alpha == 1.0 else Layer("ELU", (self.alpha,), {}, {})
 
 
@@ -108,7 +108,7 @@ class Celu(Floating, Op, onnx="Celu", versions=(12, 28)):
     def lower(self, x: Value) -> Value:
         return ops.celu(x, **non_default(alpha=(self.alpha, 1.0)))
 
-    def step(self, x: Type) -> Layer | None:
+    def stateless_layer(self, x: Type) -> Layer | None:
         return None if self.alpha == 1.0 else Layer("CELU", (self.alpha,), {}, {})
 
 
@@ -145,7 +145,7 @@ class HardSigmoid(Floating, Op, onnx="HardSigmoid", versions=(1, 6, 22)):
         options = non_default(alpha=(self.alpha, 0.2), beta=(self.beta, 0.5))
         return ops.hard_sigmoid(x, **options)
 
-    def step(self, x: Type) -> Layer | None:
+    def stateless_layer(self, x: Type) -> Layer | None:
         is_sixth = np.float32(self.alpha) == np.float32(1 / 6) and self.beta == 0.5
         return Layer("Hardsigmoid", (), {}, {}) if is_sixth else None
 
@@ -175,7 +175,7 @@ class Gelu(Floating, Op, onnx="Gelu", versions=(20,)):
     def lower(self, x: Value) -> Value:
         return ops.gelu(x, **non_default(approximate=(self.approximate, "none")))
 
-    def step(self, x: Type) -> Layer | None:
+    def stateless_layer(self, x: Type) -> Layer | None:
         options = {"approximate": self.approximate}
         return None if self.approximate == "none" else Layer("GELU", (), options, {})
 
@@ -240,7 +240,7 @@ class Softmax(AlongAxis, Op, onnx="Softmax", versions=(1, 11, 13)):
     def lower(self, x: Value) -> Value:
         return ops.softmax(x, **non_default(axis=(self.axis, -1)))
 
-    def step(self, x: Type) -> Layer | None:
+    def stateless_layer(self, x: Type) -> Layer | None:
         return self.module("Softmax")
 
 
@@ -250,7 +250,7 @@ class LogSoftmax(AlongAxis, Op, onnx="LogSoftmax", versions=(1, 11, 13)):
     def lower(self, x: Value) -> Value:
         return ops.log_softmax(x, **non_default(axis=(self.axis, -1)))
 
-    def step(self, x: Type) -> Layer | None:
+    def stateless_layer(self, x: Type) -> Layer | None:
         return self.module("LogSoftmax")
 
 

@@ -197,7 +197,7 @@ class Clip(Op, onnx="Clip", versions=(1, 6, 11, 12, 13)):
             return ops.clip(x, low, high)
         return x if low is None else ops.clip(x, low)
 
-    def step(
+    def stateless_layer(
         self, x: Type, low: Type | None = None, high: Type | None = None
     ) -> Layer | None:
         known = [t.known for t in (low, high) if t is not None and t.known is not None]

@@ -60,7 +60,7 @@ class Pad(Op, onnx="Pad", versions=(1, 2, 11, 13, 18, 19, 21, 23, 24, 25)):
             return ops.pad(*args)
         return ops.pad(*args, mode=self.mode)
 
-    def step(
+    def stateless_layer(
         self,
         x: Type,
         pads: Type,

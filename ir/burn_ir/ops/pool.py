@@ -59,7 +59,7 @@ class Pooling:
         options = self.geometry.options(tuple(extents[2:]))
         return {"kernel_size": one(self.kernel_shape), **options}
 
-    def step_of(self, kind: str, **more: Any) -> Layer | None:
+    def pooling_layer(self, kind: str, **more: Any) -> Layer | None:
         """Return the pooling layer of a class whose name begins with ``kind``.
 
         Its stride is the kernel's extent unless it is given, as in PyTorch.
@@ -94,8 +94,8 @@ class MaxPool(Pooling, Op, onnx="MaxPool", versions=(1, 8, 10, 11, 12, 22)):
         planes = ops.arange(batch * channels) * prod(space)
         return out, index + planes.reshape(batch, channels, *(1 for _ in space))
 
-    def step(self, x: Type) -> Layer | None:
-        return self.step_of("MaxPool") if self.results == 1 else None
+    def stateless_layer(self, x: Type) -> Layer | None:
+        return self.pooling_layer("MaxPool") if self.results == 1 else None
 
 
 def _column_major(index: Value, space: tuple[Dim, ...]) -> Value:
@@ -125,12 +125,14 @@ class AveragePool(Pooling, Op, onnx="AveragePool", versions=(1, 7, 10, 11, 19, 2
             x, **options, **non_default(count_include_pad=(counted, False))
         )
 
-    def step(self, x: Type) -> Layer | None:
+    def stateless_layer(self, x: Type) -> Layer | None:
         window = self.geometry
         if set(window.dilations) != {1}:
             return None
         counted = bool(self.count_include_pad) or not any(map(any, window.pads))
-        return self.step_of("AvgPool", **non_default(count_include_pad=(counted, True)))
+        return self.pooling_layer(
+            "AvgPool", **non_default(count_include_pad=(counted, True))
+        )
 
 
 @operator
@@ -171,7 +173,7 @@ class GlobalAveragePool(Global, Op, onnx="GlobalAveragePool", versions=(1, 22)):
     def lower(self, x: Value) -> Value:
         return over_axes_from(x, 2, ops.mean)
 
-    def step(self, x: Type) -> Layer | None:
+    def stateless_layer(self, x: Type) -> Layer | None:
         rank = 0 if x.shape is None else x.rank - 2
         is_named = 1 <= rank <= 3
         return Layer(f"AdaptiveAvgPool{rank}d", (1,), {}, {}) if is_named else None

@@ -103,7 +103,7 @@ class ReduceMean(Reduction, Op, onnx="ReduceMean", versions=(1, 11, 13, 18)):
         axis, options = self.over(x, axes)
         return x.mean(*axis, **options)
 
-    def step(self, x: Type, axes: Type | None = None) -> Layer | None:
+    def stateless_layer(self, x: Type, axes: Type | None = None) -> Layer | None:
         if x.shape is None or not 3 <= x.rank <= 5 or not dtypes.is_float(x.dtype):
             return None
         if axes is None or axes.known is None or axes.known.size == 0:

@@ -125,7 +125,7 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
             return ops.resize(x, sizes=extents, **options)
         return ops.resize(x, None, sizes, **options)
 
-    def step(
+    def stateless_layer(
         self,
         x: Type,
         roi: Type | None = None,

@@ -60,7 +60,7 @@ class Reshape(Op, onnx="Reshape", versions=(1, 5, 13, 14, *NEWEST)):
             return data.reshape(shape)
         return ops.reshape(data, shape, keep_zeros=True)
 
-    def step(self, data: Type, shape: Type) -> Layer | None:
+    def stateless_layer(self, data: Type, shape: Type) -> Layer | None:
         dims = known_dims(shape)
         if dims is None or data.shape is None:
             return None
@@ -160,7 +160,7 @@ class Flatten(Op, onnx="Flatten", versions=(1, 9, 11, 13, 21, 23, 24, 25)):
         dims = writable(self._dims(extents))
         return self._blindly(x) if dims is None else x.reshape(dims)
 
-    def step(self, x: Type) -> Layer | None:
+    def stateless_layer(self, x: Type) -> Layer | None:
         is_default = self.axis == 1 and x.shape is not None and x.rank > 1
         return Layer("Flatten", (), {}, {}) if is_default else None
 

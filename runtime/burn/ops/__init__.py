@@ -123,7 +123,13 @@ if TYPE_CHECKING:
         quantized_matmul as quantized_matmul,
     )
     from burn.ops.experts import mixture_of_experts as mixture_of_experts
-    from burn.ops.fold import fold as fold, max_unpool as max_unpool, unfold as unfold
+    from burn.ops.fold import (
+        fold as fold,
+        fold_axis as fold_axis,
+        max_unpool as max_unpool,
+        unfold as unfold,
+        unfold_axis as unfold_axis,
+    )
     from burn.ops.gradient import gradient as gradient
     from burn.ops.grid import affine_grid as affine_grid, grid_sample as grid_sample
     from burn.ops.grouped import (

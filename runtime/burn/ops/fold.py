@@ -110,3 +110,41 @@ def max_unpool(
     wanted = integers(on_host(output_size))
     behind = [n - m for n, m in zip(wanted, shape, strict=True)]
     return pad(out, [0] * len(shape) + behind)
+
+
+@primitive
+def unfold_axis(x: Array, *, size: int, axis: int = -1, step: int = 1) -> Array:
+    """Return all slices of ``size`` elements along ``axis``, on a new last axis.
+
+    Slices start ``step`` elements after each other, as in ``torch.Tensor.unfold``.
+    """
+    last = namespace(x).moveaxis(x, axis, -1)
+    count = (last.shape[-1] - size) // step + 1
+    slices = [last[..., i : i + step * count : step] for i in range(size)]
+    stacked = namespace(x).stack(slices, axis=-1)
+    return namespace(x).moveaxis(stacked, -2, axis % x.ndim)
+
+
+@unfold_axis.vjp_reading()
+def _(grad: Any, out: Any, x: Any, *, axis: int = -1, step: int = 1, size: int) -> Any:
+    return lambda: fold_axis(grad, x.shape[axis], axis=axis % x.ndim, step=step)
+
+
+@primitive
+def fold_axis(x: Array, extent: Any, *, axis: int, step: int = 1) -> Array:
+    """Return the sums of overlapping slices: the adjoint of :func:`unfold_axis`.
+
+    ``axis`` is the axis of the slices, of ``extent`` elements in the result.
+    """
+    slices = namespace(x).moveaxis(accumulate(x), axis, -2)
+    count, size = slices.shape[-2:]
+    shape = (*slices.shape[:-2], int(extent))
+    total = namespace(x).zeros(shape, slices.dtype)
+    for i in range(size):
+        total[..., i : i + step * count : step] += slices[..., i]
+    return namespace(x).moveaxis(total, -1, axis).astype(x.dtype, copy=False)
+
+
+@fold_axis.vjp_reading()
+def _(grad: Any, out: Any, x: Any, extent: Any, *, axis: int, step: int = 1) -> Any:
+    return lambda: unfold_axis(grad, size=x.shape[-1], axis=axis, step=step)

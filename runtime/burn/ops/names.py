@@ -33,7 +33,7 @@ NAMES = {
         "encoders": "lookup one_hot_encode",
         "exact_integer": "integer_conv integer_matmul quantized_conv quantized_matmul",
         "experts": "mixture_of_experts",
-        "fold": "fold max_unpool unfold",
+        "fold": "fold fold_axis max_unpool unfold unfold_axis",
         "gradient": "gradient",
         "grid": "affine_grid grid_sample",
         "grouped": "grouped_matmul grouped_outer",

@@ -231,3 +231,11 @@ def irfft(draw: Draw, version: int) -> Example:
     out = np.fft.irfft(x[..., 0] + 1j * x[..., 1]).astype(np.float32)
     names = {0: ("batch", "rows", "half", 2)}
     return Example({"signal_ndim": 1}, [x], expected=[out], symbols=names)
+
+
+@case("UnfoldTensor", domain=DOMAIN)
+def unfold_tensor(draw: Draw, version: int) -> Example:
+    dim = draw(st.integers(-3, 2))
+    attrs = attributes(draw, step=draw(st.integers(1, 3)), dim=dim)
+    x = floats(draw, extents(draw, least=3))
+    return Example({"size": draw(st.integers(1, 3)), **attrs}, [x])

@@ -122,7 +122,7 @@ def _call(head: str, arguments: Arguments, positional: int = 0) -> ast.expr:
 
 def refused(what: str, message: str) -> UnsupportedModel:
     """Return the error that a layer cannot be emitted for PyTorch."""
-    return UnsupportedModel(f"nn.{what}: {message}", "the target burn has it")
+    return UnsupportedModel(f"nn.{what}: {message}", "import it without --target torch")
 
 
 def _conv(name: str, arguments: Arguments, pairs: Collection[str] = ()) -> ast.expr:

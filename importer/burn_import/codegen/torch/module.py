@@ -44,7 +44,7 @@ def with_authored_names(texts: Sequence[ClassText]) -> list[ClassText]:
         if name in MODULE_ATTRIBUTES:
             raise UnsupportedModel(
                 f"PyTorch's modules have an attribute {name!r}",
-                "the target burn has it",
+                "import it without --target torch",
             )
     if not names:
         return list(texts)
@@ -184,7 +184,7 @@ def _translated(text: ClassText) -> ClassText:
         match = _FIELD.match(line)
         if match and match[1] in MODULE_ATTRIBUTES:
             message = f"{text.name}: PyTorch's modules have an attribute {match[1]!r}"
-            raise UnsupportedModel(message, "the target burn has it")
+            raise UnsupportedModel(message, "import it without --target torch")
     body = [line.replace("super().__call__(", "super().forward(") for line in text.body]
     steps = _expression(f"f({text.steps})")[2:-1] if text.steps else ""
     head = _statement(f"def f(self{text.constructor}) -> None: pass")

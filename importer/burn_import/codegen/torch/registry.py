@@ -63,7 +63,8 @@ def dtype_name(dtype: DType) -> str:
     name = "bool" if dtype == bool_ else name_of(dtype)
     if name not in NAMES:
         raise UnsupportedModel(
-            f"expected a dtype that PyTorch has, got {name}", "the target burn has it"
+            f"expected a dtype that PyTorch has, got {name}",
+            "import it without --target torch",
         )
     return name
 
@@ -80,7 +81,7 @@ TENSOR_METHODS = frozenset(
     | {"cumprod", "cumsum", "detach", "device", "expand", "flatten", "flip", "int"}
     | {"item", "logsumexp", "max", "mean", "min", "numel", "permute", "prod"}
     | {"reshape", "shape", "split", "squeeze", "sum", "tile", "to", "tolist"}
-    | {"transpose", "unflatten", "unsqueeze", "var", "vector_norm", "view"}
+    | {"transpose", "unflatten", "unfold", "unsqueeze", "var", "vector_norm", "view"}
 )
 
 
@@ -135,5 +136,5 @@ def located_at(call: Apply, problem: Problem) -> Problem:
 def refusal(call: Apply, message: str) -> UnsupportedModel:
     """Return the error that a call cannot be emitted for PyTorch."""
     node, operator, opset = call.origin
-    hint = "the target burn has it"
+    hint = "import it without --target torch"
     return UnsupportedModel([Problem(message, node, operator, opset, hint)])

@@ -19,6 +19,7 @@ from burn_ir.ops.indexing import GatherND
 from burn_ir.ops.linalg import Det
 from burn_ir.ops.matmul import MatMul
 from burn_ir.ops.microsoft.activation import DOMAIN
+from burn_ir.ops.options import non_default
 from burn_ir.ops.ordering import Trilu
 from burn_ir.ops.padding import Pad
 from burn_ir.ops.support import ints_of, known_ints, unnamed_dims
@@ -165,3 +166,34 @@ class Irfft(Op, onnx="Irfft", domain=DOMAIN, versions=(1,)):
 
     def lower(self, x: Value) -> Value:
         return ops.dft(x, inverse=True, onesided=True).squeeze(-1)
+
+
+@operator
+class UnfoldTensor(Op, onnx="UnfoldTensor", domain=DOMAIN, versions=(1,)):
+    """All slices of ``size`` elements along ``dim``, on a new last axis."""
+
+    size: int
+    dim: int = -1
+    step: int = 1
+
+    def __post_init__(self) -> None:
+        if self.size < 1 or self.step < 1:
+            raise InvalidOperand(
+                f"expected size and step of 1 or more, got {self.size} and {self.step}"
+            )
+
+    def infer(self, x: Type) -> Type:
+        if x.shape is None:
+            return x.forget()
+        (axis,) = x.axes(self.dim)
+        extent = x.dims[axis]
+        if isinstance(extent, int) and extent < self.size:
+            raise InvalidOperand(
+                f"expected {self.size} or more elements on axis {axis}, got {x.name}"
+            )
+        count = (extent - self.size) // self.step + 1
+        return x.with_shape((*x.dims[:axis], count, *x.dims[axis + 1 :], self.size))
+
+    def lower(self, x: Value) -> Value:
+        options = non_default(axis=(self.dim, -1), step=(self.step, 1))
+        return ops.unfold_axis(x, size=self.size, **options)

@@ -39,6 +39,12 @@ def transposed(
     return run
 
 
+def time_first(x: Array, w: Array, b: Array) -> Array:
+    """Return the convolution of sequences [time, batch, channels], padded by 1."""
+    rows, kernel = x.transpose(1, 2, 0), w.transpose(2, 1, 0)
+    return convolved(rows, kernel, b, [1], [(1, 1)], [1]).transpose(2, 0, 1)
+
+
 def columns(x: Array, kernel: Ints, stride: int, padding: int) -> Array:
     """Return the windows of images as columns."""
     padded = np.pad(x, [(0, 0), (0, 0), *[(padding, padding)] * 2])
@@ -224,5 +230,13 @@ CASES: tuple[Case, ...] = (
         dilation=[1, 1],
         padding=[0, 0],
         stride=[1, 1],
+    ),
+    case(
+        "conv_tbc.default",
+        time_first,
+        self=f32(9, "n", 4),
+        weight=f32(3, 4, 5),
+        bias=f32(5),
+        pad=1,
     ),
 )

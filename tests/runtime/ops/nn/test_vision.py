@@ -101,6 +101,18 @@ def test_gradients_have_gradients() -> None:
     )
 
 
+@pytest.mark.parametrize(("axis", "step"), [(-1, 1), (2, 2), (-2, 3), (0, 1)])
+def test_slices_along_an_axis(axis: int, step: int) -> None:
+    windows = np.lib.stride_tricks.sliding_window_view(X, 2, axis)
+    keys: list[slice] = [slice(None)] * X.ndim
+    keys[axis] = slice(None, None, step)
+    out = ops.unfold_axis(X, size=2, axis=axis, step=step)
+    np.testing.assert_array_equal(out.numpy(), windows[tuple(keys)])
+    check_gradient(lambda x: ops.unfold_axis(x, size=2, axis=axis, step=step), X)
+    extent, at = X.shape[axis], axis % X.ndim
+    check_gradient(lambda x: ops.fold_axis(x, extent, axis=at, step=step), out.numpy())
+
+
 def test_no_channels_to_sum() -> None:
     x, grad = np.zeros((2, 0, 4), np.float32), np.zeros((2, 0, 3), np.float32)
     index, weight = np.zeros((2, 1, 3), np.int64), np.ones((2, 1, 3), np.float32)

@@ -181,6 +181,13 @@ def roll(r: TorchRenderer, call: Apply) -> Expression:
     return r.call("torch.roll", [r.tensor(arguments["x"]), shifts, axes])
 
 
+@form(ops.unfold_axis)
+def unfold_axis(r: TorchRenderer, call: Apply) -> Expression:
+    arguments = r.named_arguments(call)
+    numbers = [r.integer(arguments[name]) for name in ("axis", "size", "step")]
+    return r.method_call(r.tensor(arguments["x"]), "unfold", numbers)
+
+
 @form(ops.pad)
 def pad(r: TorchRenderer, call: Apply) -> Expression:
     arguments = r.named_arguments(call)

@@ -238,3 +238,17 @@ def col2im(
     return with_batch_axis(
         g, self, 3, lambda x: g.op("Col2Im", x, list(output_size), kernel, **attrs)
     )
+
+
+@rule("aten.conv_tbc.default")
+def conv_tbc(
+    g: Builder, self: Value, weight: Value, bias: Value, pad: int = 0
+) -> Value:
+    """Return the convolution of ``self`` [time, batch, channels] along time.
+
+    ``weight`` is [kernel, channels, output channels].
+    """
+    x = g.op("Transpose", self, perm=(1, 2, 0))
+    kernel = g.op("Transpose", weight, perm=(2, 1, 0))
+    out = g.op("Conv", x, kernel, bias, pads=(pad, pad))
+    return g.op("Transpose", out, perm=(2, 0, 1))

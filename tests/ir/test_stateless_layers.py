@@ -1,4 +1,4 @@
-"""The module without weights that an operator names gives the operator's results."""
+"""The layer without weights of an operator computes the results of ``lower``."""
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -8,7 +8,7 @@ from burn_ir import evaluate, operators
 from tests.laws import compare, models
 from tests.strategies import examples
 
-#: The modules that each operator names for its examples.
+#: The classes of layers that the examples of each operator have.
 EXPECTED = {
     "LeakyRelu": {"LeakyReLU"},
     "Elu": {"ELU"},
@@ -23,7 +23,7 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_step_computes_what_lower_does(name: str) -> None:
+def test_stateless_layer_computes_what_lower_does(name: str) -> None:
     key = ("", name)
     version = operators()[key].versions[-1]
     met = set()
@@ -34,11 +34,11 @@ def test_step_computes_what_lower_does(name: str) -> None:
         example = data.draw(examples(key, version))
         graph = models.built(key, version, example, stored=False)
         (node,) = graph.nodes
-        step = node.op.step(*(graph.type(n) for n in node.inputs))
-        if step is None:
+        layer = node.op.stateless_layer(*(graph.type(n) for n in node.inputs))
+        if layer is None:
             return
-        met.add(step.name)
-        module = getattr(nn, step.name)(*step.args, **step.options)
+        met.add(layer.name)
+        module = getattr(nn, layer.name)(*layer.args, **layer.options)
         (x,) = models.operands(example, stored=False)
         expected, *_ = evaluate(graph, [x])
         got = module(x)
