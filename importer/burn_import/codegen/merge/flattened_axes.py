@@ -91,10 +91,12 @@ def aligned_reshapes(calls: Sequence[Apply]) -> list[Apply]:
 
     Which of several known extents a reshape infers can differ between layers.
     """
-    shapes = [call.args[1] if len(call.args) > 1 else None for call in calls]
-    if calls[0].primitive is not ops.reshape or len(set(map(_inferred, shapes))) == 1:
+    if any(call.primitive is not ops.reshape for call in calls):
         return list(calls)
-    axis = _inferred(shapes[0])
+    axes = [_inferred(call.args[1]) for call in calls]
+    if len(set(axes)) == 1:
+        return list(calls)
+    axis = axes[0]
     return [calls[0], *(_inferring(call, axis) for call in calls[1:])]
 
 
