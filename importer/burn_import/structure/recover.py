@@ -9,6 +9,7 @@ from itertools import chain
 from burn_import.provenance.operator_scopes import with_layer_scopes
 from burn_import.provenance.path_segments import Path
 from burn_import.structure.blocks import with_blocks
+from burn_import.structure.border_views import move_border_views
 from burn_import.structure.boundary import boundary
 from burn_import.structure.calls.grouping import Group, Invocations, arrange
 from burn_import.structure.calls.sizes import with_common_sizes, with_targets
@@ -74,6 +75,7 @@ def whole_part(graph: Graph, path: Path, class_name: str) -> ModuleNode:
         graph, node_paths = with_own_activations(graph, node_paths)
     hoisted = hoist_shared_nodes(graph, node_paths)
     node_paths = hoist_like_siblings(graph, node_paths, hoisted)
+    node_paths = move_border_views(graph, node_paths)
     node_paths = move_quantizers(graph, node_paths)
     node_paths = with_quantizers(graph, node_paths)
     run = _Recovery(graph, node_paths, forks, path)

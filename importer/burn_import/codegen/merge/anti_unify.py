@@ -27,6 +27,7 @@ from burn_import.codegen.merge.expression_slots import (
     pad_arguments,
 )
 from burn_import.codegen.merge.extent_rows import check_extents, implied_extent
+from burn_import.codegen.merge.flattened_axes import aligned_reshapes
 from burn_import.codegen.merge.list_calls import ONLY, unify_list_calls
 from burn_import.codegen.merge.optional_operators import optional_operator, residuals
 from burn_import.codegen.merge.unified_body import Body, Union
@@ -315,6 +316,7 @@ class Comparison:
             self.operand(values, (number, position))
 
     def applications(self, number: int | str, calls: list[Any]) -> None:
+        calls = aligned_reshapes(calls)
         primitive = calls[0].primitive
         if any(call.primitive is not primitive for call in calls):
             raise DifferError

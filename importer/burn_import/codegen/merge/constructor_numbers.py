@@ -27,8 +27,8 @@ from burn_ir.dim import Dim, floor_div, symbol
 
 #: Labels of the last two of four dimensions, before a transposition.
 HEADS = {2: "heads", 3: "head_size"}
-#: The same of query, key and value in one: [batch, length, 3, heads, head_size].
-PACKED = {3: "heads", 4: "head_size"}
+#: The least rank of query, key and value in one: [batch, length, 3, heads, head_size].
+PACKED = 5
 #: Labels of the numbers of windows in [batch, rows, size, columns, size, channels].
 WINDOWS = {1: "windows", 3: "windows"}
 
@@ -207,7 +207,8 @@ def _labels(shape: Any, movements: set[str]) -> dict[int, str]:
         return {}
     if len(shape) == 4 and "transpose" in movements:
         return HEADS
-    if len(shape) == 5 and "permute" in movements and shape[2] == 3:
-        return PACKED
+    rank = len(shape)
+    if rank >= PACKED and "permute" in movements and shape[-3] == 3:
+        return {rank - 2: "heads", rank - 1: "head_size"}
     is_windows = len(shape) == 6 and shape[2] == shape[4] and shape[1] == shape[3]
     return WINDOWS if is_windows else {}

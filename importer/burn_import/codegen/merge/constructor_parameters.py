@@ -7,7 +7,13 @@ from typing import Any
 
 from burn_import.codegen.merge.expression_slots import MISSING, DifferError
 from burn_import.codegen.merge.init_fields import Column, Field
-from burn_import.tracing.identifiers import Namespace, identifier, literal, snake
+from burn_import.codegen.merge.parameter_names import (
+    is_width,
+    kind_of,
+    label_of,
+    parameter_name,
+)
+from burn_import.tracing.identifiers import Namespace, identifier, literal
 
 #: Maximum number of parameters; with more, separate classes are clearer.
 MOST_PARAMETERS = 9
@@ -16,18 +22,8 @@ FACTORS = (2, 3, 4, 6, 8)
 WINDOW_SIZES = range(2, 33)
 #: Minimum number of classes for a derived condition; fewer may match by chance.
 FEW = 3
-#: Words in labels of widths.
-WIDTHS = ("features", "channels", "hidden", "width")
 #: The number of modules in a list.
 DEPTH = "depth"
-#: Generic labels of parameters, with their replacements.
-VAGUE = {
-    "normalized_shape": "features",
-    "num_features": "channels",
-    "num_channels": "channels",
-    "size": "size",
-    "width": "width",
-}
 
 Row = tuple[Any, ...]
 
@@ -61,8 +57,8 @@ class Constructor:
         args = []
         for index, parameter in enumerate(self.parameters):
             text = literal(parameter.values[member])
-            is_width = index < 2 and _is_width(parameter.name)
-            named = parameter not in plain or (len(plain) > 2 and not is_width)
+            is_positional = index < 2 and is_width(parameter.name)
+            named = parameter not in plain or (len(plain) > 2 and not is_positional)
             args.append(f"{parameter.name}={text}" if named else text)
         return f"{name}({', '.join(args)})"
 
@@ -88,9 +84,9 @@ def constructor(
         text = run.text(columns[at])
         run.constructor.texts[at] = text
         run.order[text] = min(at, run.order.get(text, at))
-    for one in fields:
-        if not all(one.having):
-            run.condition(one)
+    absent = [one for one in fields if not all(one.having)]
+    for one in sorted(absent, key=lambda one: one.name not in run.only):
+        run.condition(one)
     result = run.constructor
     if len(result.parameters) > MOST_PARAMETERS:
         raise DifferError
@@ -98,7 +94,7 @@ def constructor(
     result.parameters.sort(
         key=lambda p: (
             p.kind == "bool",
-            not _is_width(p.name),
+            not is_width(p.name),
             run.order.get(p.name, len(columns)),
         )
     )
@@ -116,11 +112,13 @@ class _Plan:
         self.order: dict[str, int] = {}
         #: Parameters that are 0 for classes without the field, since code reads them.
         self.zeros: set[str] = set()
+        #: The first condition for the fields of the same classes.
+        self.conditions: dict[Row, str] = {}
 
     def text(self, column: Column) -> str:
         """Return the source of a column, with a new parameter if it needs one."""
         values = _present(column.values)
-        is_derived_width = column.derived and _is_width(column.label)
+        is_derived_width = column.derived and is_width(column.label)
         if not is_derived_width and len({(type(v), v) for v in values}) == 1:
             return literal(values[0])
         twins = [
@@ -130,11 +128,20 @@ class _Plan:
         ]
         labels = [twin.label for twin in twins]
         text = self.equal_parameter(column) or self.related_expression(column, labels)
-        if column.derived and not text:
+        if column.derived and not text and not _is_optional_size(column):
             raise DifferError
+        text = text or self.add_parameter(column, labels)
         if _is_last(column):
             self.make_zero(text)
-        return text or self.add_parameter(column, labels)
+            self.guard_like(text, column)
+        return text
+
+    def guard_like(self, name: str, column: Column) -> None:
+        """Record a parameter that is None in just the classes that lack the column."""
+        absent = tuple(value is MISSING for value in column.values)
+        for other in self.constructor.parameters:
+            if name in self.zeros and absent == tuple(v is None for v in other.values):
+                self.constructor.guards.setdefault(name, other.name)
 
     def make_zero(self, name: str) -> None:
         """Let a parameter that some classes lack be 0 there instead of None."""
@@ -156,7 +163,7 @@ class _Plan:
 
     def related_expression(self, column: Column, labels: Sequence[str]) -> str:
         """Return an expression of parameters that equals the column, else ""."""
-        label = next((word for word in labels if _is_width(word)), column.label)
+        label = next((word for word in labels if is_width(word)), column.label)
         present = [i for i, v in enumerate(column.values) if v is not MISSING]
         values = [column.values[i] for i in present]
         if not all(type(value) is int for value in values):
@@ -178,7 +185,7 @@ class _Plan:
                     (f"{k} * windows", [k * v for v in p.values]) for k in WINDOW_SIZES
                 )
             is_size = label == p.name == "size"
-            if not (is_size or (_is_width(label) and _is_width(p.name))):
+            if not (is_size or (is_width(label) and is_width(p.name))):
                 continue
             for k in FACTORS:
                 yield f"{k} * {p.name}", [k * v for v in p.values]
@@ -200,12 +207,12 @@ class _Plan:
 
     def add_parameter(self, column: Column, labels: Sequence[str]) -> str:
         """Add a parameter for the column, named after its uses."""
-        label = identifier(_label(labels))
+        label = identifier(label_of(labels))
         if label in self.names:
-            label = _parameter_name(f"{column.field}_{label}")
+            label = parameter_name(f"{column.field}_{label}")
         name = self.names.unique(label)
         values = tuple(None if v is MISSING else v for v in column.values)
-        kind = _kind([value for value in values if value is not None])
+        kind = kind_of([value for value in values if value is not None])
         if column.guard:
             self.guard(name, column)
             values = tuple(value or 0 for value in values)
@@ -232,8 +239,9 @@ class _Plan:
         if names:
             text = self.difference_condition(names) or self.has_values(names)
         else:
-            text = self.inequality(one.having) or self.flag(one)
+            text = self.inequality(one.having) or self.same(one) or self.flag(one)
         self.constructor.conditions[one.name] = text
+        self.conditions.setdefault(one.having, text)
 
     def has_values(self, names: Sequence[str]) -> str:
         """Return the condition that parameters of a field are given.
@@ -260,11 +268,11 @@ class _Plan:
         """
         rows = {p.name: p for p in self.constructor.parameters}
         own = rows[names[0]]
-        if len(names) > 1 or not _is_width(own.name) or own.kind != "int | None":
+        if len(names) > 1 or not is_width(own.name) or own.kind != "int | None":
             return ""
         for other in rows.values():
             pairs = list(zip(own.values, other.values, strict=True))
-            is_other = other.kind == "int" and _is_width(other.name)
+            is_other = other.kind == "int" and is_width(other.name)
             if is_other and all(a != b for a, b in pairs):
                 values = tuple(b if a is None else a for a, b in pairs)
                 at = self.constructor.parameters.index(own)
@@ -282,11 +290,15 @@ class _Plan:
                     return f"{p.name} != {q.name}"
         return ""
 
+    def same(self, one: Field) -> str:
+        """Return the condition of a field of just the classes with ``one``, else ""."""
+        return self.conditions.get(one.having, "")
+
     def flag(self, one: Field) -> str:
         for parameter in self.constructor.parameters:
             if parameter.kind == "bool" and parameter.values == one.having:
                 return parameter.name
-        name = self.names.unique(_parameter_name(one.name))
+        name = self.names.unique(parameter_name(one.name))
         self.constructor.parameters.append(Parameter(name, "bool", one.having))
         return name
 
@@ -303,13 +315,11 @@ def _is_last(column: Column) -> bool:
     return column.derived and not column.field
 
 
-def _parameter_name(text: str) -> str:
-    """Return the parameter name for an attribute, in lower case.
-
-    An attribute may have the name of its class, as in ``self.SelfAttention =
-    SelfAttention()``; a parameter of that name would shadow the class.
-    """
-    return snake(text) if text[0].isupper() else identifier(text)
+def _is_optional_size(column: Column) -> bool:
+    """Return whether a column is an extent that only some classes reshape to."""
+    values = _present(column.values)
+    is_whole = all(type(value) is int for value in values)
+    return column.label == "size" and MISSING in column.values and is_whole
 
 
 def _quotients(whole: Sequence[Parameter]) -> Iterator[tuple[str, list[Any]]]:
@@ -318,32 +328,8 @@ def _quotients(whole: Sequence[Parameter]) -> Iterator[tuple[str, list[Any]]]:
         for q in whole:
             pairs = list(zip(p.values, q.values, strict=True))
             fits = p is not q and all(b and not a % b for a, b in pairs)
-            if fits and _is_width(p.name) and q.name == "heads":
+            if fits and is_width(p.name) and q.name == "heads":
                 yield f"{p.name} // {q.name}", [a // b for a, b in pairs]
-
-
-def _is_width(label: str) -> bool:
-    """Return whether a label denotes a width."""
-    return any(word in label for word in WIDTHS)
-
-
-def _label(labels: Sequence[str]) -> str:
-    """Return the label of a parameter with several uses: ``channels`` for both.
-
-    Windows that are as large as their distance are patches. A number of heads is also
-    the width of values with one feature for each head.
-    """
-    if "heads" in labels:
-        return "heads"
-    specific = [label for label in labels if label not in VAGUE] or [
-        VAGUE[label] for label in labels
-    ]
-    if {"kernel_size", "stride"} <= set(specific):
-        return "patch_size"
-    first = specific[0]
-    direction, _, word = first.partition("_")
-    both = {f"in_{word}", f"out_{word}"} <= set(specific) and direction in ("in", "out")
-    return word if both else first
 
 
 def _are_compatible(a: Row, b: Row) -> bool:
@@ -360,28 +346,3 @@ def _present(values: Row) -> list[Any]:
 
 def _are_equal(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(a == b)
-
-
-def _kind(values: Sequence[Any]) -> str:
-    """Return the annotation of a parameter.
-
-    Raises:
-        DifferError: the values have incompatible types.
-    """
-    kinds = sorted({_kind_of(value) for value in values})
-    if len(kinds) > 1 and (kinds[0] != "int" or not kinds[1].startswith("tuple")):
-        raise DifferError
-    return " | ".join(kinds)
-
-
-def _kind_of(value: Any) -> str:
-    words = {int: "int", float: "float", bool: "bool", str: "str"}
-    if not isinstance(value, tuple):
-        if type(value) not in words:
-            raise DifferError
-        return words[type(value)]
-    if all(type(item) is int for item in value):
-        return "tuple[int, ...]"
-    if not all(isinstance(item, tuple) and len(item) == 2 for item in value):
-        raise DifferError
-    return "tuple[tuple[int, int], ...]"

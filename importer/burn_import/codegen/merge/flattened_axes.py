@@ -84,3 +84,34 @@ def _as_reshape(statement: Statement, flattened: Flattened) -> Statement:
 def _infers_later(shape: Any) -> bool:
     """Return whether a reshape infers another extent than the first."""
     return isinstance(shape, tuple | list) and -1 in shape[1:]
+
+
+def aligned_reshapes(calls: Sequence[Apply]) -> list[Apply]:
+    """Return reshapes to known extents that infer the one that the first one infers.
+
+    Which of several known extents a reshape infers can differ between layers.
+    """
+    if any(call.primitive is not ops.reshape for call in calls):
+        return list(calls)
+    axes = [_inferred(call.args[1]) for call in calls]
+    if len(set(axes)) == 1:
+        return list(calls)
+    axis = axes[0]
+    return [calls[0], *(_inferring(call, axis) for call in calls[1:])]
+
+
+def _inferred(shape: Any) -> int | None:
+    """Return the axis that a reshape infers, if any."""
+    has_one = isinstance(shape, tuple | list) and -1 in shape
+    return list(shape).index(-1) if has_one else None
+
+
+def _inferring(call: Apply, axis: int | None) -> Apply:
+    """Return a reshape that infers the extent of ``axis``, if others are numbers."""
+    target = call.targets[0].type
+    if not isinstance(call.args[1], tuple | list) or target is None or not target.shape:
+        return call
+    shape = [-1 if at == axis else extent for at, extent in enumerate(target.shape)]
+    if not all(isinstance(extent, int) for extent in shape):
+        return call
+    return replace(call, args=(call.args[0], tuple(shape), *call.args[2:]))

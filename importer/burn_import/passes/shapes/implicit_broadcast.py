@@ -1,4 +1,4 @@
-"""Removes ``Expand`` in front of operators that broadcast."""
+"""Removes ``Expand`` and ``Tile`` in front of operators that broadcast."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -43,12 +43,13 @@ ELEMENTWISE = frozenset(
 def implicit_broadcast(graph: Graph) -> Graph:
     """Return ``graph`` without ``Expand`` of operands that are broadcast anyway.
 
-    An ``Expand`` is redundant if each of its extents is also that of another operand. A
-    filled tensor becomes a scalar by the same rule. For matrix products the rule
-    applies to the axes before the matrices. Rows that are looked up (``Gather``) at
-    expanded or repeated indices are looked up once. A weight that a module expands for
-    several readers stays expanded where another module reads it, which would otherwise
-    hold a copy.
+    An ``Expand``, or a ``Tile`` of axes of extent 1, is redundant if each extent of its
+    result is also that of another operand. A filled tensor becomes a scalar by the same
+    rule.
+    For matrix products the rule applies to the axes before the matrices. Rows that are
+    looked up (``Gather``) at expanded or repeated indices are looked up once. A weight
+    that a module expands for several readers stays expanded where another module reads
+    it, which would otherwise hold a copy.
     """
     if graph.operators.isdisjoint(("Expand", "Tile", "ConstantOfShape")):
         return graph
@@ -86,12 +87,12 @@ def _without_batch_expansions(node: Node, flow: Dataflow) -> Node:
 def _without_expansions(node: Node, flow: Dataflow) -> Node:
     inputs = list(node.inputs)
     for position, name in enumerate(node.inputs):
-        wide = flow.made_by(name, "Expand", "ConstantOfShape")
-        if wide is None:
+        wide = flow.made_by(name, "Expand", "Tile", "ConstantOfShape")
+        if wide is None or (wide.op.onnx == "Tile" and not _is_expansion(wide, flow)):
             continue
         other_shapes = [flow.extents(n) for i, n in enumerate(inputs) if i != position]
         own: tuple[Dim, ...] | None = ()
-        if wide.op.onnx == "Expand":
+        if wide.op.onnx != "ConstantOfShape":
             t = flow.graph.type(wide.inputs[0])
             own = (
                 None if t is None or _is_weight_of_other(wide, node, flow) else t.shape
@@ -121,17 +122,24 @@ def _with_rows_once(node: Node, flow: Dataflow) -> list[Node]:
         wide = gather and flow.made_by(gather.inputs[1], "Expand", "Tile")
         if gather is None or gather.op.attrs()["axis"] or wide is None:
             continue
-        own, whole = flow.extents(wide.inputs[0]), flow.extents(wide.output)
+        own = flow.extents(wide.inputs[0])
         rows = flow.extents(gather.inputs[0])[1:]
         others = [flow.extents(n) for i, n in enumerate(inputs) if i != position]
-        pairs = zip(own[::-1], whole[::-1], strict=False)  # aligned at the last axis
-        narrow = own and all(a in (1, b) for a, b in pairs)
-        if narrow and is_covered(flow.extents(name), [(*own, *rows), *others]):
+        if _is_expansion(wide, flow) and is_covered(
+            flow.extents(name), [(*own, *rows), *others]
+        ):
             inputs[position] = flow.fresh(f"{name}.once")
             operands = (gather.inputs[0], wide.inputs[0])
             outputs = (inputs[position],)
             new.append(replace(gather, inputs=operands, outputs=outputs))
     return [*new, replace(node, inputs=tuple(inputs)) if new else node]
+
+
+def _is_expansion(wide: Node, flow: Dataflow) -> bool:
+    """Return whether axes are repeated that have one element, and no others."""
+    own, whole = flow.extents(wide.inputs[0]), flow.extents(wide.output)
+    pairs = zip(own[::-1], whole[::-1], strict=False)  # aligned at the last axis
+    return bool(own) and all(a in (1, b) for a, b in pairs)
 
 
 def _before_expand(wide: Node, flow: Dataflow) -> str | None:

@@ -1,7 +1,9 @@
 """Constructor arguments that a class does not read where another one is None."""
 
+import pytest
+
 from burn_import.codegen.merge.constructor_parameters import Constructor, constructor
-from burn_import.codegen.merge.expression_slots import MISSING
+from burn_import.codegen.merge.expression_slots import MISSING, DifferError
 from burn_import.codegen.merge.init_fields import Column, Field, unite_fields
 
 #: Attention whose keys are reduced by patches, where the images are large enough.
@@ -68,3 +70,32 @@ def test_a_number_is_no_parameter_where_all_who_read_it_agree() -> None:
 def test_a_number_that_nobody_reads_is_unchanged() -> None:
     result = layer([attention(8, None, 0)], [attention(16, None, 0)])
     assert result.signature == ", features: int"
+
+
+def test_an_extent_of_code_that_only_some_run() -> None:
+    """Others get 0, or what equals the extent elsewhere."""
+    columns = [
+        Column((8, 16, 32), "features", "linear"),
+        Column((4, 2, MISSING), "kernel_size", "reduction"),
+        Column((4, 2, MISSING), "stride", "reduction"),
+        Column((9, 5, MISSING), "size", "", derived=True),
+    ]
+    fields = [
+        Field("norm", "", (True, True, False)),
+        Field("reduction", "", (True, True, False)),
+    ]
+    result = constructor(columns, fields)
+    assert result.signature == ", features: int, patch_size: int | None, size: int"
+    assert result.guards == {"size": "patch_size"}
+    assert result.call("Attention", 2) == "Attention(32, patch_size=None, size=0)"
+    condition = "patch_size is not None"
+    assert result.conditions == {"reduction": condition, "norm": condition}
+
+
+def test_a_number_of_optional_code_that_is_no_extent_must_follow() -> None:
+    columns = [
+        Column((8, 16, 32), "features", "linear"),
+        Column((9, 5, MISSING), "width", "", derived=True),
+    ]
+    with pytest.raises(DifferError):
+        constructor(columns, [])
