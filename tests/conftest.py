@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import copytree
 from tempfile import TemporaryDirectory, mkdtemp
 
 import pytest
@@ -231,8 +232,16 @@ def tmp_path(
 
 @pytest.fixture(scope="session")
 def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder in which mypy keeps what it knows of the runtime."""
-    return tmp_path_factory.mktemp("mypy")
+    """Return the folder in which mypy keeps what it knows of the runtime.
+
+    It begins with the cache of mypy's own runs at the root, which have the same
+    options: .ci/run checks the whole project before its tests.
+    """
+    folder = tmp_path_factory.mktemp("mypy")
+    if (ROOT / ".mypy_cache").is_dir():
+        # With the times of the files, by which mypy knows that they are valid.
+        copytree(ROOT / ".mypy_cache", folder, dirs_exist_ok=True)
+    return folder
 
 
 @pytest.fixture

@@ -64,6 +64,11 @@ class ClassText:
     result_class: ResultClass | None = None
 
     @property
+    def sources(self) -> list[str]:
+        """The assignments of ``__init__``, and the arguments of ``base`` if any."""
+        return [*self.fields, self.steps] if self.steps else self.fields
+
+    @property
     def code(self) -> list[str]:
         """The lines of the body and of the methods."""
         return [*self.body, *(line for method in self.methods for line in method.body)]

@@ -8,6 +8,15 @@ from burn_import.codegen.class_text import ClassText
 
 #: Modules whose arguments are their children, numbered from 0.
 LISTS = frozenset({"nn.ModuleList", "nn.ModuleTuple", "nn.Sequential"})
+#: Modules of PyTorch by the names that generated source imports them as.
+_IMPORTED = frozenset({"F", "nn", "torch"})
+#: The type of an array by the function that makes it.
+ARRAYS = {"nn.buffer": "nn.Buffer", "nn.parameter": "nn.Parameter"}
+
+
+def expression_of(text: str) -> ast.expr:
+    """Return the expression that ``text`` consists of."""
+    return ast.parse(text, mode="eval").body
 
 
 def statement_of(line: str) -> ast.stmt:
@@ -52,10 +61,29 @@ def called_name(node: ast.AST | None) -> str:
     return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
 
 
+def constructor_calls(texts: Iterable[ClassText], name: str) -> list[ast.Call]:
+    """Return the calls of the class ``name`` in the constructors of classes."""
+    trees = [ast.parse(source) for text in texts for source in text.sources]
+    return [call for tree in trees for call in calls_in(tree, name)]
+
+
 def calls_in(tree: ast.AST, name: str) -> list[ast.Call]:
     """Return the calls of the class ``name`` in a syntax tree."""
     nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     return [node for node in nodes if called_name(node) == name]
+
+
+def default_calls(source: str) -> list[tuple[ast.Call, str]]:
+    """Return the calls without arguments in statements, with the called names.
+
+    Names of a module, like ``nn.Identity``, are left out.
+    """
+    return [
+        (node, node.func.id)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if not node.args and not node.keywords
+    ]
 
 
 def called_classes(line: str) -> list[str]:
@@ -84,6 +112,26 @@ def replace_nodes(source: str, nodes: Iterable[tuple[ast.expr, str]]) -> str:
         before, after = line[: node.col_offset], line[node.end_col_offset :]
         lines[node.lineno - 1] = before + text.encode() + after
     return b"\n".join(lines).decode()
+
+
+def rename_attributes(source: str, names: Mapping[str, str]) -> str:
+    """Return statements with other names of attributes, but of imported modules."""
+    attributes = [
+        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)
+    ]
+    lines = source.encode().split(b"\n")
+    for node in sorted(attributes, key=_end, reverse=True):
+        owner = node.value.id if isinstance(node.value, ast.Name) else ""
+        if node.attr in names and owner not in _IMPORTED:
+            row, end = _end(node)
+            line, start = lines[row - 1], end - len(node.attr.encode())
+            lines[row - 1] = line[:start] + names[node.attr].encode() + line[end:]
+    return b"\n".join(lines).decode()
+
+
+def _end(node: ast.expr) -> tuple[int, int]:
+    assert node.end_lineno is not None and node.end_col_offset is not None
+    return node.end_lineno, node.end_col_offset
 
 
 def _position(node: ast.expr) -> tuple[int, int]:

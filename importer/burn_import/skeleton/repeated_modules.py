@@ -1,12 +1,21 @@
 """Repeated modules of a skeleton: lists of equal modules, and classes of blocks."""
 
+import ast
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
+from operator import attrgetter
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.progressions import progression
+from burn_import.codegen.syntax import (
+    ARRAYS,
+    assigned_field,
+    called_name,
+    expression_of,
+    statement_of,
+)
 from burn_import.frontends.state_dicts.key_tree import Node
 from burn_import.provenance.path_segments import Path
 from burn_import.tracing.identifiers import MEMBERS, Namespace, plural, snake
@@ -15,8 +24,9 @@ from burn_import.tracing.identifiers import MEMBERS, Namespace, plural, snake
 _MANY = 8
 #: The fewest blocks that get a class, and the fewest modules of one.
 _BLOCKS, _SHORTEST = 3, 2
-_FIELD = re.compile(r"self\.(\w*[A-Za-z])(0|[1-9]\d*) = (.*)", re.DOTALL)
-_LAYER = re.compile(r"nn\.([A-Z][A-Za-z]*)")
+_NUMBERED = re.compile(r"(\w*[A-Za-z])(0|[1-9]\d*)")
+#: What is not listed: arrays, and lists themselves.
+_NO_MEMBERS = {*ARRAYS, "nn.ModuleList", "nn.ModuleTuple"}
 #: Attributes of layers, by the first words of their constructors.
 _ATTRIBUTES = {"Conv": "conv", "BatchNorm": "bn", "LayerNorm": "norm"}
 
@@ -27,47 +37,55 @@ def with_lists(text: ClassText) -> ClassText:
     Record keys stay the same. The members have one constructor call, whose numbers
     may be an arithmetic progression.
     """
+    fields = list(map(_field, text.fields))
     groups = [
-        (prefix, list(own)) for prefix, own in groupby(text.fields, key=_field_prefix)
+        (prefix, list(own)) for prefix, own in groupby(fields, attrgetter("prefix"))
     ]
-    names = {line.partition(" = ")[0].removeprefix("self.") for line in text.fields}
+    names = {one.name for one in fields} | MEMBERS
     prefixes = [prefix for prefix, _ in groups]
-    fields: list[str] = []
+    lines: list[str] = []
     record_names = dict(text.record_names)
-    for prefix, lines in groups:
+    for prefix, own in groups:
         name = plural(prefix)
-        is_free = name not in names | MEMBERS and prefixes.count(prefix) == 1
-        line = _list_field(name, lines) if prefix and is_free else ""
-        fields += [line] if line else lines
-        if line:
-            first = _numbers(lines)[0]
-            record_names[name] = f"{prefix}{{{first}}}"
-    return replace(text, fields=fields, record_names=record_names)
+        is_free = name not in names and prefixes.count(prefix) == 1
+        source = _list_source(own) if prefix and is_free else ""
+        lines += [f"self.{name} = {source}"] if source else [one.line for one in own]
+        if source:
+            record_names[name] = f"{prefix}{{{own[0].number}}}"
+    return replace(text, fields=lines, record_names=record_names)
 
 
-def _field_prefix(line: str) -> str:
-    match = _FIELD.fullmatch(line)
-    return match[1] if match and not match[1].startswith("part_") else ""
+@dataclass(frozen=True)
+class _Field:
+    """An assignment of ``__init__``; ``prefix`` is "" if no number ends its name."""
+
+    line: str
+    name: str
+    value: ast.expr | None
+    prefix: str = ""
+    number: int = 0
 
 
-def _numbers(lines: Sequence[str]) -> list[int]:
-    matches = map(_FIELD.fullmatch, lines)
-    return [int(match[2]) for match in matches if match]
+def _field(line: str) -> _Field:
+    name, value = assigned_field(statement_of(line))
+    match = _NUMBERED.fullmatch(name)
+    if match is None or match[1].startswith("part_"):
+        return _Field(line, name, value)
+    return _Field(line, name, value, match[1], int(match[2]))
 
 
-def _list_field(name: str, lines: Sequence[str]) -> str:
-    """Return the assignment of the list that replaces ``lines``, else ""."""
-    numbers = _numbers(lines)
-    calls = [line.partition(" = ")[2] for line in lines]
-    is_consecutive = numbers == list(range(numbers[0], numbers[0] + len(numbers)))
-    if len(lines) < _MANY or not is_consecutive or calls[0].startswith("nn.param"):
+def _list_source(fields: Sequence[_Field]) -> str:
+    """Return the source of the list that replaces ``fields``, else ""."""
+    numbers, count = [one.number for one in fields], len(fields)
+    is_consecutive = numbers == list(range(numbers[0], numbers[0] + count))
+    classes = {called_name(one.value) for one in fields}
+    if count < _MANY or not is_consecutive or classes & _NO_MEMBERS:
         return ""
-    if any(call.startswith(("nn.buffer(", "nn.Module")) for call in calls):
-        return ""
+    calls = [one.line.partition(" = ")[2] for one in fields]
     if len(set(calls)) == 1:
-        return f"self.{name} = nn.ModuleList({calls[0]} for _ in range({len(calls)}))"
+        return f"nn.ModuleList({calls[0]} for _ in range({count}))"
     each = progression(calls)
-    return each and f"self.{name} = nn.ModuleList({each} for i in range({len(calls)}))"
+    return each and f"nn.ModuleList({each} for i in range({count}))"
 
 
 def blocks_of(node: Node) -> list[Node]:
@@ -108,7 +126,7 @@ def block_name(word: str, fields: Sequence[str]) -> str:
 
 
 def _attribute(text: str) -> str:
-    match = _LAYER.match(text)
-    kind = match[1] if match else text.partition("(")[0]
+    module, _, kind = called_name(expression_of(text)).rpartition(".")
+    kind = re.split(r"\d", kind)[0] if module else kind
     words = [word for start, word in _ATTRIBUTES.items() if kind.startswith(start)]
     return words[0] if words else snake(kind)

@@ -20,6 +20,7 @@ from burn_import.codegen.module.module import (
     wrap_sentences,
 )
 from burn_import.codegen.sequence_steps import layer_text
+from burn_import.codegen.syntax import fields_of
 from burn_import.frontends.state_dicts.key_tree import Node, Stored, tree_of
 from burn_import.frontends.state_dicts.layer_inference import (
     COUNTER,
@@ -255,7 +256,7 @@ def _with_lists(text: ClassText) -> ClassText:
     listed = with_lists(text)
     if listed.fields == text.fields:
         return text
-    names = [line.partition(" = ")[0].removeprefix("self.") for line in listed.fields]
+    names = [name for name, _ in fields_of(listed)]
     return replace(listed, body=_missing_body(_message(names)))
 
 

@@ -8,14 +8,7 @@ from burn_import.tracing.identifiers import snake
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.attention import Attention, RotaryEmbedding
 from burn_ir.ops.cast import Cast
-from burn_ir.ops.shape import (
-    Expand,
-    Flatten,
-    Reshape,
-    Squeeze,
-    Transpose,
-    Unsqueeze,
-)
+from burn_ir.ops.shape import Expand, Flatten, Reshape, Squeeze, Transpose, Unsqueeze
 
 _OPERANDS = ("query", "key", "value")
 #: Operators between a projection and the attention; their first operand is the tensor.

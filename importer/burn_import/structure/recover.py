@@ -108,11 +108,7 @@ def _has_long_branches(node: Node) -> bool:
 
 class _Recovery:
     def __init__(
-        self,
-        graph: Graph,
-        node_paths: Places,
-        forks: Collection[int],
-        around: Path,
+        self, graph: Graph, node_paths: Places, forks: Collection[int], around: Path
     ) -> None:
         self.graph = graph
         self.layers = node_paths.layers

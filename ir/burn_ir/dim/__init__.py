@@ -29,7 +29,4 @@ from burn_ir.dim.substitution import (
     symbols as symbols,
     without_extrema as without_extrema,
 )
-from burn_ir.dim.unnamed import (
-    counting_unnamed as counting_unnamed,
-    unnamed as unnamed,
-)
+from burn_ir.dim.unnamed import counting_unnamed as counting_unnamed, unnamed as unnamed

@@ -236,11 +236,7 @@ class MatMulInteger(Op, onnx="MatMulInteger", versions=(10,)):
         return product(x, y, x_zero_point, y_zero_point).with_dtype(dtypes.int32)
 
     def lower(
-        self,
-        x: Value,
-        y: Value,
-        x_zero_point: Value = None,
-        y_zero_point: Value = None,
+        self, x: Value, y: Value, x_zero_point: Value = None, y_zero_point: Value = None
     ) -> Value:
         zero_points = shift(x_zero_point), shift(y_zero_point)
         return ops.integer_matmul(x, y, *present_operands(*zero_points))

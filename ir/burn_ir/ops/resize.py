@@ -85,11 +85,7 @@ class Resize(Op, onnx="Resize", versions=(10, 11, 13, 18, 19)):
         return x.with_shape(dims)
 
     def _extents(
-        self,
-        x: Type,
-        axes: tuple[int, ...],
-        scales: Type | None,
-        sizes: Type | None,
+        self, x: Type, axes: tuple[int, ...], scales: Type | None, sizes: Type | None
     ) -> list[Dim]:
         """Return the new sizes along ``axes``; cropping does not affect them."""
         old = [x.dims[axis] for axis in axes]

@@ -16,11 +16,7 @@ from burn_ir.ops.dynamic_quantize import quantized_layer
 from burn_ir.ops.fused import Linear
 from burn_ir.ops.indexing import Gather
 from burn_ir.ops.options import non_default
-from burn_ir.ops.quantize import (
-    DequantizeLinear,
-    QuantizeLinear,
-    expect_dtype,
-)
+from burn_ir.ops.quantize import DequantizeLinear, QuantizeLinear, expect_dtype
 
 #: Dtypes of integers whose quantization is symmetric if zero points are 0.
 SIGNED = (dtypes.int4, dtypes.int8, dtypes.int16)
@@ -193,11 +189,7 @@ class WeightQuantizedEmbedding(
     """The dequantized rows ``indices`` of a quantized matrix with one scale."""
 
     def infer(
-        self,
-        indices: Type,
-        weight: Type,
-        scale: Type,
-        zero_point: Type | None = None,
+        self, indices: Type, weight: Type, scale: Type, zero_point: Type | None = None
     ) -> Type:
         if weight.rank != 2 or scale.shape != ():
             shown = f"{weight.name} and {scale.name}"

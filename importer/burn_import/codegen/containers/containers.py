@@ -1,6 +1,6 @@
 """Attributes of a class: modules, lists of modules and holder classes."""
 
-import re
+import ast
 from collections.abc import (
     Callable,
     Collection,
@@ -15,12 +15,11 @@ from itertools import groupby
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.progressions import longest_run, progression
+from burn_import.codegen.syntax import ARRAYS, called_name, expression_of
 from burn_import.provenance.path_segments import Path
 from burn_import.structure.numeric_segments import is_sparse
 from burn_import.tracing.identifiers import Namespace, camel, singular
 
-#: Constructors of tensors outside modules.
-_TENSOR = re.compile(r"nn\.(parameter|buffer)\(")
 #: Minimum run of equal modules that is written as a comprehension.
 MANY = 4
 #: The most different modules of a short chain: the first block of a stage and the rest.
@@ -187,20 +186,21 @@ class Containers:
 
     def is_comprehension(self, path: Path) -> bool:
         """Return whether a list is one comprehension, or a short chain of modules."""
-        text = self.text(path)
-        if text.startswith("nn.Sequential("):
+        call = expression_of(self.text(path))
+        if called_name(call) == "nn.Sequential":
             names = self.children[path]
             texts = [self.text((*path, str(i))) for i in range(len(names))]
             runs = [text for text, _ in groupby(texts)]
             return len(runs) <= _MOST_DIFFERENT or len(_sequence_items(texts)) == 1
-        return self.text(path).startswith("nn.ModuleList(") and (
-            f" in range({self.length(path)}))" in self.text(path)
-        )
+        match call:
+            case ast.Call(args=[ast.GeneratorExp()]):
+                return called_name(call) == "nn.ModuleList"
+        return False
 
     def is_of_tensors(self, path: Path) -> bool:
         """Return whether a list has only parameters and buffers."""
-        entries = [self.entries.get((*path, name), "") for name in self.children[path]]
-        return all(_TENSOR.match(text) for text in entries)
+        entries = [self.entries.get((*path, name)) for name in self.children[path]]
+        return all(one and called_name(expression_of(one)) in ARRAYS for one in entries)
 
     def length(self, path: Path) -> int:
         """Return the length of the list at ``path``, including gaps."""

@@ -55,12 +55,7 @@ WEIGHTS = "WEIGHTS"
 SEGMENT = re.compile(r"[\w.-]*(\{\d+\})?[\w.-]*", re.ASCII)
 IMPORTS = frozenset(
     {("", "math"), ("", "burn"), ("pathlib", "Path"), ("typing", "NamedTuple")}
-    | {
-        ("base64", "b64decode"),
-        ("burn", "Tensor"),
-        ("burn", "nn"),
-        ("burn", "ops"),
-    }
+    | {("base64", "b64decode"), ("burn", "Tensor"), ("burn", "nn"), ("burn", "ops")}
 )
 CONSTANTS = (str, int, float, bool, type(None), type(...))
 #: Names that may be read without being defined in the module.

@@ -8,8 +8,6 @@ from burn_import.codegen.merge.constructor_parameters import Constructor
 from burn_import.codegen.merge.init_fields import Field, slot_number
 from burn_import.tracing.unparse import unparse_expression
 
-#: Functions that make an attribute, with its type.
-_BOXES = {"nn.buffer": "nn.Buffer", "nn.parameter": "nn.Parameter"}
 #: Lists of modules of one type, and of several.
 _LISTS = frozenset({"nn.ModuleList", "nn.ModuleTuple"})
 
@@ -23,11 +21,11 @@ def field_lines(
     empty. Attributes in ``absent`` are None there, since the class checks for them.
     """
     for one in fields:
-        source = _Slots(constructor.texts).visit(ast.parse(one.text, mode="eval").body)
+        source = _Slots(constructor.texts).visit(syntax.expression_of(one.text))
         if all(one.having):
             yield f"self.{one.name} = {unparse_expression(source)}"
             continue
-        condition = ast.parse(constructor.conditions[one.name], mode="eval").body
+        condition = syntax.expression_of(constructor.conditions[one.name])
         if one.name in absent:
             kind, default = _type(source), "None"
         elif syntax.called_name(source) == "nn.ModuleList":
@@ -37,7 +35,7 @@ def field_lines(
             continue
         else:
             kind, default = _type(source), "nn.Identity"
-        other = ast.parse(default + "()" * (default != "None"), mode="eval").body
+        other = syntax.expression_of(default + "()" * (default != "None"))
         value = unparse_expression(ast.IfExp(condition, source, other))
         yield f"self.{one.name}: {kind} | {default} = ({value})"
 
@@ -65,7 +63,7 @@ class _Slots(ast.NodeTransformer):
         number = slot_number(node.id)
         if number is None:
             return node
-        return ast.parse(self.texts[number], mode="eval").body
+        return syntax.expression_of(self.texts[number])
 
 
 def _type(source: ast.expr) -> str:
@@ -73,7 +71,7 @@ def _type(source: ast.expr) -> str:
     assert isinstance(source, ast.Call)
     name = syntax.called_name(source)
     if name not in _LISTS:
-        return _BOXES.get(name, name)
+        return syntax.ARRAYS.get(name, name)
     members = dict.fromkeys(map(_type, syntax.listed_values(source)))
     if name == "nn.ModuleTuple":
         return f"{name}[{', '.join(map(_type, source.args))}]"

@@ -1,7 +1,6 @@
 """Merging of classes by their fields, which differ only in numbers."""
 
 import ast
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -15,10 +14,8 @@ from burn_import.codegen.merge.merge_classes import (
     class_heights,
     without_numbers,
 )
-from burn_import.codegen.syntax import LISTS, called_name
+from burn_import.codegen.syntax import LISTS, called_name, default_calls, replace_nodes
 from burn_import.tracing.unparse import unparse_expression
-
-_CLASS = re.compile(r"(?<![\w.])([A-Z]\w*)\(\)")
 
 
 @dataclass
@@ -48,8 +45,8 @@ class Shared:
         """Return ``text`` with the current constructor calls of its modules."""
 
         def with_new_calls(line: str) -> str:
-            calls = _CLASS.sub(lambda match: self.families.call(match[1]), line)
-            return with_annotation(as_module_lists(calls))
+            calls = [(c, self.families.call(name)) for c, name in default_calls(line)]
+            return with_annotation(as_module_lists(replace_nodes(line, calls)))
 
         return replace(
             text,
@@ -127,9 +124,7 @@ def share(
     ``previous`` has the constructor parameters that classes already have.
     """
     contents = {
-        text.name: {
-            n for line in (*text.fields, text.steps) for n in _CLASS.findall(line)
-        }
+        text.name: {name for one in text.sources for _, name in default_calls(one)}
         for text in texts
     }
     inner_classes = {name: inner & set(contents) for name, inner in contents.items()}

@@ -1,13 +1,11 @@
 """Classes that only contain arrays, with the sizes as parameters."""
 
-import re
 from collections.abc import Sequence
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.containers.containers import Holders, SharedHolder
 from burn_import.codegen.merge.merge_fields import Shared, share
-
-_ARRAY = re.compile(r" = nn\.(parameter|buffer)\(")
+from burn_import.codegen.syntax import ARRAYS, assigned_field, called_name, statement_of
 
 
 def shared_holders(holders: Holders) -> list[SharedHolder]:
@@ -19,13 +17,17 @@ def shared_holders(holders: Holders) -> list[SharedHolder]:
     texts = [
         ClassText(name, "", fields)
         for name, fields in holders.fields_by_class.items()
-        if all(map(_ARRAY.search, fields))
+        if all(map(_is_array, fields))
     ]
     if len(texts) < 2:
         return []
     shared = share(texts, holders_only=True)
     groups = (members for members in shared.members.values() if len(members) > 1)
     return [_holder(shared, members, holders) for members in groups]
+
+
+def _is_array(field: str) -> bool:
+    return called_name(assigned_field(statement_of(field))[1]) in ARRAYS
 
 
 def _holder(shared: Shared, members: Sequence[str], holders: Holders) -> SharedHolder:

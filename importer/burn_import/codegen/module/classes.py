@@ -37,10 +37,7 @@ from burn_import.codegen.trace.function import FunctionTrace, trace_part
 from burn_import.provenance.path_segments import Path
 from burn_import.structure import ModuleNode
 from burn_import.structure.module_tree import calls_of
-from burn_import.tracing.identifiers import (
-    MEMBERS,
-    Namespace,
-)
+from burn_import.tracing.identifiers import MEMBERS, Namespace
 from burn_import.tracing.trace import Block, ModuleCall
 from burn_ir.containers import python_type
 from burn_ir.graph import Node, nested_nodes

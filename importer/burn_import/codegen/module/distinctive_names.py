@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.syntax import (
+    ARRAYS,
     called_name,
     fields_of,
     parameters_of,
@@ -94,7 +95,7 @@ def _attributes(text: ClassText) -> list[str]:
     modules = (
         _WORD.fullmatch(name)
         for name, value in fields_of(text)
-        if not called_name(value).startswith(("nn.buffer", "nn.parameter"))
+        if called_name(value) not in ARRAYS
     )
     return [match[1] for match in modules if match]
 

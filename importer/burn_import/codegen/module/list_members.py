@@ -85,8 +85,7 @@ def without_list_member(
 
 def _list_of(name: str, texts: Sequence[ClassText]) -> _List | None:
     """Return the list with the only instance of the class ``name``, if it has one."""
-    sources = [one for text in texts for one in (*text.fields, text.steps) if one]
-    if sum(len(syntax.calls_in(ast.parse(one), name)) for one in sources) != 1:
+    if len(syntax.constructor_calls(texts, name)) != 1:
         return None
     for text in texts:
         for attribute, value in syntax.fields_of(text):

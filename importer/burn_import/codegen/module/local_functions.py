@@ -13,7 +13,7 @@ from burn_import.codegen.module.module_reads import (
 )
 from burn_import.codegen.syntax import (
     called_name,
-    calls_in,
+    constructor_calls,
     fields_of,
     parameters_of,
 )
@@ -67,9 +67,7 @@ def _is_called_by_owners(texts: Sequence[ClassText], class_name: str) -> bool:
     owned = set[str]()
     for text in texts:
         fields = _instances(text, class_name)
-        sources = [line for line in (*text.fields, text.steps) if line]
-        calls = [calls_in(ast.parse(one), class_name) for one in sources]
-        if sum(map(len, calls)) != len(fields):
+        if len(constructor_calls([text], class_name)) != len(fields):
             return False
         owned |= fields
     called = [

@@ -115,8 +115,7 @@ def constructed_fields(
     """Return the fields that construct instances; None if others do as well."""
     name = container.text.name
     fields = [field for text in texts for field in _fields(name, text)]
-    sources = [one for text in texts for one in (*text.fields, text.steps) if one]
-    calls = [call for one in sources for call in syntax.calls_in(ast.parse(one), name)]
+    calls = syntax.constructor_calls(texts, name)
     if len(calls) != sum(field.count for field in fields):
         return None
     is_known = all(container.constructed(call) is not None for call in calls)

@@ -30,10 +30,7 @@ from burn_import.codegen.module.single_members import without_single_members
 from burn_import.codegen.module.tie_loops import with_tie_loops
 from burn_import.codegen.naming.argument_order import order_boundaries
 from burn_import.codegen.naming.function_names import Nouns, parameter_names
-from burn_import.codegen.naming.record_names import (
-    find_record_names,
-    with_record_names,
-)
+from burn_import.codegen.naming.record_names import find_record_names, with_record_names
 from burn_import.codegen.printing.target import BURN, Target
 from burn_import.codegen.trace.unread_results import (
     drop_unread_inputs,
@@ -87,11 +84,7 @@ class Assembly:
 
 
 def emit(
-    tree: Tree,
-    graph: Graph,
-    record: str,
-    notes: Sequence[str] = (),
-    inside: str = "",
+    tree: Tree, graph: Graph, record: str, notes: Sequence[str] = (), inside: str = ""
 ) -> Source:
     """Return the source of ``tree``; ``record`` is the file name of the weights.
 

@@ -97,7 +97,7 @@ def _merged_class(uses: list[_Use], names: Namespace) -> list[ClassText]:
         return []
     name = names.unique(_name(steps.text, {use.attribute for use in uses}))
     for number, use in enumerate(uses):
-        call = ast.parse(init.call(name, number), mode="eval").body
+        call = syntax.expression_of(init.call(name, number))
         assert isinstance(call, ast.Call)
         parameters: list[ast.expr] = [
             ast.Name(parameter, ast.Load()) for parameter in read

@@ -144,7 +144,7 @@ def _unread_linear(container: Container) -> Container | None:
         return None
     if list(map(ast.dump, bias)) != list(map(ast.dump, weight[:1])):
         return None
-    linear = ast.Call(ast.parse("nn.Linear", mode="eval").body, weight[::-1], [])
+    linear = ast.Call(syntax.expression_of("nn.Linear"), weight[::-1], [])
     return replace(container, members={"": linear}, record_names={"": ""})
 
 

@@ -6,7 +6,8 @@ The inputs and outputs of the model itself keep the order of the file.
 from collections.abc import Sequence
 
 from burn.dtypes import is_float
-from burn_import.codegen.naming.function_names import Nouns, input_roles
+from burn_import.codegen.naming.function_names import Nouns
+from burn_import.codegen.naming.input_roles import input_roles
 from burn_import.structure import ModuleNode, SubmoduleCall, Tree
 from burn_import.structure.module_tree import IfCall, calls_of
 

@@ -5,12 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from burn.dtypes import is_float
 from burn.primitive import Primitive
+from burn_import.codegen.naming.input_roles import input_roles
 from burn_import.codegen.naming.short_names import short_names
 from burn_import.codegen.naming.value_names import infer_value_names
-from burn_import.codegen.naming.vocabulary import result_of
-from burn_import.codegen.printing.consumer_words import INDICES, specific_name
+from burn_import.codegen.printing.consumer_words import specific_name
 from burn_import.codegen.printing.name_candidates import STREAMS, result_word
 from burn_import.codegen.trace.primitive_parameters import parameters
 from burn_import.provenance.exporter_names import (
@@ -18,12 +17,12 @@ from burn_import.provenance.exporter_names import (
     is_leftover,
     is_stream,
 )
-from burn_import.structure import Instruction, ModuleNode, SubmoduleCall, Tree
-from burn_import.structure.module_tree import IfCall, calls_of
+from burn_import.structure import ModuleNode, SubmoduleCall, Tree
+from burn_import.structure.module_tree import IfCall
 from burn_import.tracing.identifiers import Namespace, argument, identifier, snake
 from burn_import.tracing.statements import symbols_in
 from burn_import.tracing.trace import Apply, Block, blocks_of
-from burn_ir.graph import Graph, Node, nested_nodes
+from burn_ir.graph import Graph, nested_nodes
 
 #: Roles of stored operands by primitive.
 CONSTANT_ROLES = {
@@ -57,11 +56,6 @@ POSITION_ROLES = {
 }
 #: Prefix of model inputs that only a decoder reads.
 DECODER = "decoder_"
-#: Operators whose second operand has positions, and views of positions.
-INDEXED = frozenset(
-    {"Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND"}
-)
-VIEWS = frozenset({"Unsqueeze", "Squeeze", "Reshape", "Expand"})
 _NUMBER = re.compile(r"_?\d+(?=_|$)")
 
 #: The index of a merged class's parameter in each member.
@@ -233,58 +227,6 @@ def _names(part: ModuleNode) -> Iterator[str]:
             yield from (name for name in node.outputs if name is not None)
             for body in node.op.bodies().values():
                 yield from body.inputs
-
-
-def input_roles(part: ModuleNode) -> dict[str, str]:
-    """Return the roles of a module's inputs, where they are unambiguous.
-
-    An input that is only added once is a residual; one that only keys and values
-    are computed from is a context; one that is read as positions alone is indices.
-    """
-    readers: dict[str, list[str]] = {}
-    for item in reversed(part.items):
-        for name, task in _tasks(part, item, readers):
-            readers.setdefault(name, []).append(task)
-    by_input = {}
-    for name in part.inputs if len(part.inputs) > 1 else ():
-        read = readers.get(name, [])
-        if read == ["residual"]:
-            by_input[name] = "residual"
-        elif read and set(read) <= {"key", "value"}:
-            by_input[name] = read[0] if len(set(read)) == 1 else "context"
-        elif set(read) == {INDICES}:
-            by_input[name] = INDICES
-    counts = Counter(by_input.values())
-    return {
-        n: task for n, task in by_input.items() if counts[task] == 1 or task == INDICES
-    }
-
-
-def _tasks(
-    part: ModuleNode, item: Instruction, readers: Mapping[str, Sequence[str]]
-) -> Iterator[tuple[str, str]]:
-    """Yield the values that an instruction reads, each with its use.
-
-    ``readers`` has the uses by later instructions.
-    """
-    if not isinstance(item, Node):
-        names = [name for call in calls_of(item) for name in call.inputs]
-        yield from ((name, "") for name in names)
-        return
-    task = result_of(part.layer_paths.get(id(item), ("",))[-1])
-    types = [part.graph.type(name) for name in item.inputs]
-    floats = all(
-        value_type is not None and is_float(value_type.dtype) for value_type in types
-    )
-    if item.op.onnx == "Add" and floats:
-        task = "residual"
-    is_view = item.op.onnx in VIEWS and set(readers.get(item.output, [])) == {INDICES}
-    for position, name in enumerate(item.inputs):
-        is_index = position == (
-            1 if item.op.onnx in INDEXED else 0 if is_view else None
-        )
-        if name is not None and item.op.onnx != "Shape":
-            yield name, INDICES if is_index else task
 
 
 def parameter_names(part: ModuleNode, nouns: dict[str, str]) -> list[str]:

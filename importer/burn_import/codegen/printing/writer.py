@@ -24,12 +24,7 @@ from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.tracing.expression import Expression
 from burn_import.tracing.extents import Extents
 from burn_import.tracing.identifiers import Namespace
-from burn_import.tracing.statements import (
-    conditions,
-    count_uses,
-    operands,
-    symbols_in,
-)
+from burn_import.tracing.statements import conditions, count_uses, operands, symbols_in
 from burn_import.tracing.trace import (
     CHANGING,
     FIRST,

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from burn import dtypes, nn
+from burn_import.codegen.syntax import expression_of
 from burn_import.codegen.torch.registry import dtype_name
 from burn_import.codegen.torch.windows import is_symmetric, symmetric
 from burn_import.tracing.identifiers import literal
@@ -100,10 +101,6 @@ MODULE_ATTRIBUTES = frozenset(
 )
 
 
-def _expression(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
-
-
 def _value(node: ast.expr | None) -> Any:
     """Return the value of a literal; None for other expressions."""
     try:
@@ -117,7 +114,7 @@ def _call(head: str, arguments: Arguments, positional: int = 0) -> ast.expr:
     items = list(arguments.items())
     args = [value for _, value in items[:positional]]
     keywords = [ast.keyword(name, value) for name, value in items[positional:]]
-    return ast.Call(_expression(head), args, keywords)
+    return ast.Call(expression_of(head), args, keywords)
 
 
 def refused(what: str, message: str) -> UnsupportedModel:
@@ -143,7 +140,7 @@ def _conv(name: str, arguments: Arguments, pairs: Collection[str] = ()) -> ast.e
             )
         raise refused(name, f"expected padding in numbers, got {value!r}")
     if is_symmetric(value):
-        sides = _expression(literal(symmetric(value)))
+        sides = expression_of(literal(symmetric(value)))
         return _call(f"nn.{name}", {**arguments, "padding": sides}, 2)
     if "Transpose" in name:
         raise refused(name, f"expected equal padding on both sides, got {value}")
@@ -158,7 +155,7 @@ def _pool(name: str, arguments: Arguments, pairs: Collection[str] = ()) -> ast.e
     if isinstance(padding, str) or not is_symmetric(padding):
         raise refused(name, f"expected equal padding on both sides, got {padding!r}")
     if padding:
-        arguments["padding"] = _expression(literal(symmetric(padding)))
+        arguments["padding"] = expression_of(literal(symmetric(padding)))
     return _call(f"nn.{name}", arguments)
 
 
@@ -253,7 +250,7 @@ class Translator(ast.NodeTransformer):
         if name in ("parameter", "buffer"):
             return _stored_tensor(name, node)
         if name == "ModuleTuple":
-            return ast.Call(_expression("nn.ModuleList"), [ast.List(node.args)], [])
+            return ast.Call(expression_of("nn.ModuleList"), [ast.List(node.args)], [])
         if name == "ParameterList":
             return _parameter_list(node)
         if name in SAME:
@@ -270,12 +267,12 @@ class Translator(ast.NodeTransformer):
         if step:
             if step not in STEPS:
                 raise refused("Sequential", f"PyTorch has no module for {step!r}")
-            return _expression(STEPS[step])
+            return expression_of(STEPS[step])
         kind = _member(node, "burn")
         if kind:
-            return _expression(f"torch.{dtype_name(getattr(dtypes, kind))}")
+            return expression_of(f"torch.{dtype_name(getattr(dtypes, kind))}")
         if _member(node, "nn") == "ModuleTuple":
-            return _expression("nn.ModuleList")
+            return expression_of("nn.ModuleList")
         return node
 
 
@@ -290,13 +287,13 @@ def _member(node: ast.expr, module: str) -> str:
 def _stored_tensor(name: str, node: ast.Call) -> ast.expr:
     """Return ``nn.Parameter(torch.empty(3, 4))`` for ``nn.parameter(3, 4)``."""
     arguments = {str(k.arg): k.value for k in node.keywords}
-    shape = node.args or [_expression("()")]
+    shape = node.args or [expression_of("()")]
     dtype = [ast.keyword("dtype", arguments["dtype"])] if "dtype" in arguments else []
-    empty = ast.Call(_expression("torch.empty"), shape, dtype)
+    empty = ast.Call(expression_of("torch.empty"), shape, dtype)
     if name == "parameter":
-        return ast.Call(_expression("nn.Parameter"), [empty], [])
+        return ast.Call(expression_of("nn.Parameter"), [empty], [])
     keywords = [k for k in node.keywords if k.arg == "persistent"]
-    return ast.Call(_expression("nn.Buffer"), [empty], keywords)
+    return ast.Call(expression_of("nn.Buffer"), [empty], keywords)
 
 
 def _parameter_list(node: ast.Call) -> ast.expr:

@@ -2,13 +2,13 @@
 
 import ast
 import keyword
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import ClassVar
 
+from burn_import.codegen import syntax
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.module.descriptions import describe
 from burn_import.codegen.module.formatting import format_source
@@ -54,23 +54,19 @@ def with_authored_names(texts: Sequence[ClassText]) -> list[ClassText]:
             f"expected keys that differ from methods of tensors, got {shown}",
             "the target burn has them",
         )
-    words = "|".join(map(re.escape, names))
-    pattern = re.compile(rf"(?<!\bF)(?<!\bnn)(?<!\btorch)\.({words})\b")
-
-    def renamed(line: str) -> str:
-        return pattern.sub(lambda match: f".{names[match[1]]}", line)
-
-    return [_with_lines(text, renamed) for text in texts]
+    return [_with_attributes(text, names) for text in texts]
 
 
-def _with_lines(text: ClassText, change: Callable[[str], str]) -> ClassText:
-    """Return ``text`` with ``change`` applied to each line."""
-    methods = [
-        replace(method, body=[change(line) for line in method.body])
-        for method in text.methods
-    ]
-    fields = [change(line) for line in text.fields]
-    body = [change(line) for line in text.body]
+def _with_attributes(text: ClassText, names: Mapping[str, str]) -> ClassText:
+    """Return ``text`` with other names of attributes."""
+
+    def renamed(body: list[str]) -> list[str]:
+        lines = "\n".join(["if True:", *body])  # the lines of a body are indented
+        return syntax.rename_attributes(lines, names).split("\n")[1:] if body else []
+
+    fields = [syntax.rename_attributes(line, names) for line in text.fields]
+    methods = [replace(method, body=renamed(method.body)) for method in text.methods]
+    body = renamed(text.body)
     return replace(text, fields=fields, body=body, methods=methods, record_names={})
 
 
@@ -103,9 +99,14 @@ def _definitions(text: str) -> Iterator[Helper]:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             source = ast.get_source_segment(text, node) or ""
-            names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-            calls = sorted(n for n in names if n[0] == "_" != n and n != node.name)
+            calls = sorted(
+                n for n in _names(node) if n[0] == "_" != n and n != node.name
+            )
             yield Helper(node.name, source, tuple(calls))
+
+
+def _names(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def with_calls(names: Iterable[str]) -> list[Helper]:
@@ -118,7 +119,6 @@ def with_calls(names: Iterable[str]) -> list[Helper]:
         selected |= more
 
 
-_FIELD = re.compile(r"self\.(\w+)\b")
 #: The import statement of each name that a module may read, in order.
 IMPORTS = {
     "math": "import math",
@@ -149,7 +149,8 @@ def emit_torch(
     fields = module_text(skeleton, record, notes)
     texts = [_translated(text) for text in with_authored_names(parts.texts)]
     used = set().union(*(text.modules for text in parts.texts))
-    used |= {name for text in texts for name in _names(text)}
+    sources = [ast.parse(source) for text in texts for source in text.sources]
+    used |= {name for source in sources for name in _names(source)}
     transient = any("persistent=False" in line for t in texts for line in t.fields)
     load = "_load(model, weights)" if transient else "load_model(model, weights)"
     copied = with_calls(used | ({"_load"} if transient else set()))
@@ -180,16 +181,16 @@ def _translated(text: ClassText) -> ClassText:
     Raises:
         UnsupportedModel: PyTorch has no such layer, or no attribute of that name.
     """
-    for line in text.fields:
-        match = _FIELD.match(line)
-        if match and match[1] in MODULE_ATTRIBUTES:
-            message = f"{text.name}: PyTorch's modules have an attribute {match[1]!r}"
+    for name, _ in syntax.fields_of(text):
+        if name in MODULE_ATTRIBUTES:
+            message = f"{text.name}: PyTorch's modules have an attribute {name!r}"
             raise UnsupportedModel(message, "import it without --target torch")
     body = [line.replace("super().__call__(", "super().forward(") for line in text.body]
     steps = _expression(f"f({text.steps})")[2:-1] if text.steps else ""
     head = _statement(f"def f(self{text.constructor}) -> None: pass")
     constructor = head.partition("(self")[2].partition(") -> None")[0]
-    pairs = set(re.findall(r"(\w+): [^:]*tuple\[tuple", text.constructor))
+    parameters = syntax.parameters_of(text.constructor)
+    pairs = {name for name, kind in parameters.items() if "tuple[tuple" in kind}
     fields = [_statement(line, pairs) for line in text.fields]
     return replace(text, body=body, steps=steps, constructor=constructor, fields=fields)
 
@@ -205,12 +206,6 @@ def _expression(text: str) -> str:
     return unparse_expression(ast.fix_missing_locations(tree))
 
 
-def _names(text: ClassText) -> Iterator[str]:
-    """Yield the names of helpers in fields."""
-    for line in (*text.fields, text.steps):
-        yield from (word for word in re.findall(r"\b_\w+", line) if word in helpers())
-
-
 def _more_state(parts: Assembly) -> Iterator[tuple[str, Array]]:
     """Yield PyTorch's additional arrays, with their keys."""
     seen: set[str] = set()
@@ -224,7 +219,7 @@ def _more_state(parts: Assembly) -> Iterator[tuple[str, Array]]:
 
 def _imports(text: str) -> list[str]:
     """Return the import statements for the names that ``text`` reads."""
-    used = {n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)}
+    used = _names(ast.parse(text))
     lines = [line for name, line in IMPORTS.items() if name in used]
     ours = [line for line in lines if "torch" not in line]
     typing = sorted(used & {"Any", "NamedTuple", "Self"})

@@ -7,9 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from burn import dtypes
-from burn_import.passes.layers.block_quantized_products import (
-    block_quantized_product,
-)
+from burn_import.passes.layers.block_quantized_products import block_quantized_product
 from burn_import.provenance.trainable import is_listed_parameter
 from burn_import.rewriting.arrays import derive
 from burn_import.rewriting.dataflow import Dataflow

@@ -173,8 +173,7 @@ class DynamicQuantizeMatMul(
         if bias is not None and bias.shape != (outer,):
             return None
         options = non_default(
-            bias=(bias is not None, True),
-            per_channel=(scale.rank == 1, False),
+            bias=(bias is not None, True), per_channel=(scale.rank == 1, False)
         )
         operands = (weight, scale, zero_point, bias)
         return quantized_layer(

@@ -67,3 +67,18 @@ def test_a_generated_item_has_a_loop() -> None:
     times = syntax.range_call(loop)
     assert times is not None and ast.unparse(times) == "range(depth)"
     assert syntax.repetition(element) == (element, None)
+
+
+def test_attributes_are_renamed_but_not_those_of_modules_or_in_texts() -> None:
+    source = 'y = self.conv(F.conv(x), "é.conv").conv\nz = nn.conv'
+    expected = 'y = self._conv(F.conv(x), "é.conv")._conv\nz = nn.conv'
+    assert syntax.rename_attributes(source, {"conv": "_conv"}) == expected
+
+
+def test_calls_without_arguments_are_those_of_local_names() -> None:
+    source = "self.x = nn.ModuleTuple(Block(), nn.Identity(), *(Head() for _ in y))"
+    calls = syntax.default_calls(source)
+    assert {(ast.unparse(call), name) for call, name in calls} == {
+        ("Block()", "Block"),
+        ("Head()", "Head"),
+    }
