@@ -14,10 +14,9 @@ import numpy as np
 
 import burn
 from burn.backend.arrays import ArrayBackend
-from burn.backend.base import map_structure
 from burn.box import Box
-from burn.plan.plan_ir import Slot, Step, slots_in
-from burn.plan.recorder import RecordedValue, Recorder
+from burn.plan.plan_ir import Step, slots_in
+from burn.plan.recorder import Recorder
 from burn.primitive import Composite, Primitive, recording
 from burn.tensor import Tensor, innermost
 from burn_import.export.errors import ExportError, Source
@@ -85,10 +84,10 @@ class ExportRecorder(Recorder):
 
     def _composite(self, primitive: Any, args: Any, static: Any) -> Any:
         """Return the result of a composite, recorded as one step."""
-        seen: list[RecordedValue] = []
-        plain = [self._device_argument(self._read_boxes(arg), seen) for arg in args]
-        if not seen:
+        pairs = [self.argument(arg) for arg in args]
+        if all(plain is slot for plain, slot in pairs):
             return primitive.kernel(*args, **static)
+        plain = [plain for plain, _ in pairs]
         with recording(self.device):
             result = primitive.kernel(*plain, **static)
         result = self._step(primitive, args, static, result)
@@ -99,7 +98,7 @@ class ExportRecorder(Recorder):
         """Record a new step that computes ``result`` in slots of its own; return it."""
         is_tuple = isinstance(result, tuple)
         items = [self.new(item) for item in (result if is_tuple else (result,))]
-        slots = tuple(map_structure(_slot, arg) for arg in map(self._read_boxes, args))
+        slots = tuple(self.argument(arg)[1] for arg in args)
         self.events.append(
             Step(
                 *(primitive, slots, static),
@@ -147,12 +146,6 @@ class ExportRecorder(Recorder):
                 where = (name, frame.f_lineno)
             frame = frame.f_back
         return Source(path, *(where or ("", 0)))
-
-
-def _slot(arg: Any) -> Any:
-    if type(arg) is not Tensor:
-        return arg
-    return Slot(arg.data.place) if type(arg.data) is RecordedValue else arg
 
 
 def boxes_by_name(model: Any) -> dict[Box, str]:

@@ -6,7 +6,7 @@ with one, and both would need a class of their own.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from burn_import.provenance.path_segments import Path
@@ -107,6 +107,6 @@ class _Borders:
             ):
                 yield node
 
-    def users(self, node: Node) -> list[Node]:
+    def users(self, node: Node) -> Sequence[Node]:
         """Return the nodes that read the result."""
-        return self.graph.users.get(node.output, [])
+        return self.graph.users.get(node.output, ())

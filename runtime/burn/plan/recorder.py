@@ -151,7 +151,7 @@ class Recorder(Backend):
         slots: list[Any] = []
         is_recorded = False
         for arg in args:
-            values, slot = self._argument(arg)
+            values, slot = self.argument(arg)
             plain.append(values)
             slots.append(slot)
             is_recorded = is_recorded or slot is not values
@@ -192,7 +192,7 @@ class Recorder(Backend):
         self.events.append(Guard(data.place, array.tobytes()))
         return array
 
-    def _argument(self, arg: Any) -> tuple[Any, Any]:
+    def argument(self, arg: Any) -> tuple[Any, Any]:
         """Return ``arg`` for the device, and with slots for a step.
 
         They are the same object if ``arg`` has no recorded value.
@@ -210,11 +210,11 @@ class Recorder(Backend):
         return arg, arg
 
     def _structure(self, arg: Any) -> tuple[Any, Any]:
-        """Return :meth:`_argument` of a list, tuple or slice, which may be nested."""
+        """Return :meth:`argument` of a list, tuple or slice, which may be nested."""
         pairs: list[tuple[Any, Any]] = []
 
         def plain_leaf(leaf: Any) -> Any:
-            pairs.append(self._argument(leaf))
+            pairs.append(self.argument(leaf))
             return pairs[-1][0]
 
         plain = map_structure(plain_leaf, arg)
