@@ -112,6 +112,8 @@ class _Plan:
         self.order: dict[str, int] = {}
         #: Parameters that are 0 for classes without the field, since code reads them.
         self.zeros: set[str] = set()
+        #: The classes that do not read a parameter, whose callers may pass any number.
+        self.unread: dict[str, list[int]] = {}
         #: The first condition for the fields of the same classes.
         self.conditions: dict[Row, str] = {}
 
@@ -142,6 +144,7 @@ class _Plan:
         for other in self.constructor.parameters:
             if name in self.zeros and absent == tuple(v is None for v in other.values):
                 self.constructor.guards.setdefault(name, other.name)
+                self.unread.setdefault(name, _missing(column))
 
     def make_zero(self, name: str) -> None:
         """Let a parameter that some classes lack be 0 there instead of None."""
@@ -156,6 +159,9 @@ class _Plan:
         for parameter in self.constructor.parameters:
             if DEPTH in {parameter.name, column.label} != {DEPTH}:
                 continue  # equal counts are often a coincidence
+            unread = self.unread.get(parameter.name, [])
+            if any(column.values[index] is not MISSING for index in unread):
+                continue
             pairs = zip(parameter.values, column.values, strict=True)
             if all(b is MISSING or _are_equal(a, b) for a, b in pairs):
                 return parameter.name
@@ -232,6 +238,7 @@ class _Plan:
         }
         if len(texts) == 1 and (guard := texts.pop()).isidentifier():
             self.constructor.guards[name] = guard
+            self.unread[name] = _missing(column)
 
     def condition(self, one: Field) -> None:
         """Set the condition under which a class has the field."""
@@ -338,6 +345,11 @@ def _are_compatible(a: Row, b: Row) -> bool:
         x is MISSING or y is MISSING or _are_equal(x, y)
         for x, y in zip(a, b, strict=True)
     )
+
+
+def _missing(column: Column) -> list[int]:
+    """Return the classes that lack a column."""
+    return [i for i, value in enumerate(column.values) if value is MISSING]
 
 
 def _present(values: Row) -> list[Any]:

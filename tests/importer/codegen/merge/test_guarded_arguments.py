@@ -99,3 +99,16 @@ def test_a_number_of_optional_code_that_is_no_extent_must_follow() -> None:
     ]
     with pytest.raises(DifferError):
         constructor(columns, [])
+
+
+def test_a_number_that_equals_an_unread_one_is_another_parameter() -> None:
+    """Callers may pass any number where no layer reads it."""
+    columns = [
+        Column((4, 2, MISSING), "kernel_size", "reduction"),
+        Column((4, 2, MISSING), "stride", "reduction"),
+        Column((9, 5, MISSING), "size", "", derived=True),
+        Column((9, MISSING, 0), "size", "", derived=True),
+    ]
+    result = constructor(columns, [Field("reduction", "", (True, True, False))])
+    assert result.guards == {"size": "patch_size"}
+    assert result.texts[2:] == ["size", "size2"]
