@@ -21,6 +21,7 @@ from burn.backend.cpu.blas.integers import (
     write_extremes,
     write_scale,
 )
+from burn.backend.cpu.blas.resampling import sum_lines
 from burn.backend.cpu.jit.batches import Batch
 from burn.backend.cpu.jit.casts import cast_kernel
 from burn.backend.cpu.jit.entries import GENERATED, Entry, Free, batches
@@ -33,6 +34,7 @@ from burn.backend.cpu.jit.gather_scatter import (
 from burn.backend.cpu.jit.images.channel_scales import scaled_images_kernel
 from burn.backend.cpu.jit.images.convolution import convolution_kernel
 from burn.backend.cpu.jit.images.expansion import expansion_kernel
+from burn.backend.cpu.jit.images.resampling import resampling_kernel
 from burn.backend.cpu.jit.integers.products import product_kernel
 from burn.backend.cpu.jit.integers.quantization import (
     extremes_kernel,
@@ -76,6 +78,8 @@ _READ = 0.25
 _CHANGE, _SCALED, _COPIED = 2_000, 0.5, 0.25
 #: Nanoseconds of a unit of work of a product of integers by NumPy.
 _INTEGERS = 0.1
+#: Nanoseconds of a product and a sum of a resampling by NumPy.
+_RESAMPLED = 1.0
 #: Nanoseconds of an element that NumPy quantizes, or compares for a range.
 _ROUNDED, _COMPARED = 1.5, 0.3
 _STEPS = {"gather_sum": 20_000, "nonzero": 5_000, "unique": 20_000}
@@ -239,6 +243,7 @@ _LAYERS: dict[Any, Callable[..., tuple[Kernel | None, int]]] = {
     expand: partial(_by_work, expansion_kernel, _EXPANDED),
     multiply_integers: partial(_by_work, product_kernel, _INTEGERS),
     multiply_row: _row_product,
+    sum_lines: partial(_by_work, resampling_kernel, _RESAMPLED),
     round_to_bytes: partial(_by_size, rounding_kernel, _ROUNDED),
     write_extremes: partial(_by_size, extremes_kernel, _COMPARED),
     write_scale: partial(_by_size, scale_kernel, 0),

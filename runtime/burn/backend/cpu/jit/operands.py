@@ -11,6 +11,8 @@ from burn.ops.window import Windows
 
 #: The kinds of activations: a clip, another piecewise linear function, and SiLU.
 CLIP, SCALED, SILU = "clip", "scaled", "silu"
+#: The fewest elements of a line, and the most lines of a sum, that a kernel is for.
+LEAST_LINE, MOST_TAPS = 4, 16
 
 
 class RowOperands(NamedTuple):
@@ -43,3 +45,14 @@ class Expansion(NamedTuple):
     depthwise: Layer
     out: Array
     wins: Windows
+
+
+class Lines(NamedTuple):
+    """The operands of a resampling: lines [batch, extent, size], the taps and weights
+    [results, taps] of each result, and out [batch, results, size]. All are row-major.
+    """
+
+    lines: Array
+    taps: Array
+    weights: Array
+    out: Array

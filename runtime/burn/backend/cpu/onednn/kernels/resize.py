@@ -1,16 +1,23 @@
-"""Resampling in plans as products with weight matrices, axis by axis.
+"""Resampling in plans, axis by axis: as sums of lines, or as products with matrices.
 
-A matrix is mostly zeros, but oneDNN multiplies faster than NumPy gathers. Where the
-other numbers are a narrow band, its blocks are multiplied by windows of the operand.
-Infinities would make distant elements NaN, which is why eager calls gather.
+Generated kernels sum lines. Without these, and where lines are elements, a matrix
+of weights is multiplied, which is mostly zeros: oneDNN multiplies faster than NumPy
+gathers. Where the other numbers are a narrow band, its blocks are multiplied by windows
+of the operand. Infinities would make distant elements NaN, which is why eager calls
+gather.
 """
 
+import platform
+from collections.abc import Iterator
 from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from burn.backend.cpu.blas.resampling import resample_lines
 from burn.backend.cpu.device import Cpu
+from burn.backend.cpu.jit.operands import LEAST_LINE, MOST_TAPS
+from burn.backend.cpu.jit.policy import MEASURED
 from burn.backend.cpu.onednn.binding.capture import Notes, compact, noting
 from burn.backend.cpu.onednn.binding.engine import current
 from burn.backend.cpu.onednn.binding.memory import Array, is_dense
@@ -34,7 +41,7 @@ def resize(
     notes, chosen = noting(), Options(**options)
     if notes is not None and _is_weighted(x, scales, sizes, chosen):
         steps = resamplings(x.shape, scales, sizes, None, chosen)
-        out = _resample(notes, x, steps) if _is_faster(x, steps) else None
+        out = _resample(notes, x, steps) if _is_faster(notes, x, steps) else None
         if out is not None:
             return out
     return resize_op.kernel(x, scales, sizes, roi, **options)
@@ -53,11 +60,43 @@ def _is_weighted(x: Array, scales: Any, sizes: Any, chosen: Options) -> bool:
     return fixed and all(isinstance(number, int | float) for number in numbers)
 
 
-def _is_faster(x: Array, steps: list[Resampling]) -> bool:
+def _is_faster(notes: Notes, x: Array, steps: list[Resampling]) -> bool:
     return bool(steps) and all(
-        len(step.taps) and (x.shape[step.axis] <= _LONGEST or _is_banded(x, step))
-        for step in steps
+        len(step.taps)
+        and (
+            x.shape[step.axis] <= _LONGEST
+            or _is_banded(x, step)
+            or _has_kernel(notes, step, size)
+        )
+        for step, _, size in _in_order(x, _memory_order(x), steps)
     )
+
+
+def _has_kernel(notes: Notes, step: Resampling, size: int) -> bool:
+    """Return whether a generated kernel sums lines of ``size`` elements."""
+    is_generated = notes.workspaces.is_generated and platform.machine() in MEASURED
+    return is_generated and size >= LEAST_LINE and step.taps.shape[1] <= MOST_TAPS
+
+
+def _memory_order(x: Array) -> list[int]:
+    """Return the axes from the outermost to the innermost in memory."""
+    if not is_dense(x):
+        return list(range(x.ndim))  # those of its copy
+    return sorted(range(x.ndim), key=lambda axis: (-x.strides[axis], axis))
+
+
+def _in_order(
+    x: Array, order: list[int], steps: list[Resampling]
+) -> Iterator[tuple[Resampling, int, int]]:
+    """Yield the steps, their axes in ``order``, and the elements of a line along them.
+
+    The last axis is first: there are more products of small matrices along it.
+    """
+    shape = [x.shape[axis] for axis in order]
+    for step in sorted(steps, key=lambda step: -order.index(step.axis)):
+        axis = order.index(step.axis)
+        yield step, axis, prod(shape[axis + 1 :])
+        shape[axis] = len(step.taps)
 
 
 def _is_banded(x: Array, step: Resampling) -> bool:
@@ -70,17 +109,19 @@ def _is_banded(x: Array, step: Resampling) -> bool:
 
 def _resample(notes: Notes, x: Array, steps: list[Resampling]) -> Array | None:
     """Return ``x`` resampled axis by axis, in the memory order of ``x``."""
+    order = _memory_order(x)
     if not is_dense(x):
         x = compact(x)
-    order = sorted(range(x.ndim), key=lambda axis: (-x.strides[axis], axis))
     plain: Array | None = x.transpose(order)
-    # The last axis first: there are more products of small matrices along it.
-    for step in sorted(steps, key=lambda step: -order.index(step.axis)):
+    for step, axis, size in _in_order(x, order, steps):
         if plain is None:
             return None
+        if _has_kernel(notes, step, size):
+            plain = resample_lines(notes, step, plain, axis)
+            continue
         matrix = step.matrix(x.shape[step.axis]).astype(np.float32)
         notes.keep(matrix)
-        plain = _apply_matrix(notes, matrix, plain, order.index(step.axis))
+        plain = _apply_matrix(notes, matrix, plain, axis)
     return None if plain is None else plain.transpose(np.argsort(order).tolist())
 
 
