@@ -13,7 +13,7 @@ from burn.backend.cpu.blas.resampling import sum_lines
 from burn.backend.cpu.jit import machine as machines
 from burn.backend.cpu.jit.images.resampling import resampling_kernel
 from burn.backend.cpu.jit.machine import machine
-from burn.backend.cpu.jit.operands import LEAST_LINE, Lines
+from burn.backend.cpu.jit.operands import LEAST_LINE, ResamplingOperands
 from burn.backend.cpu.jit.policy import MEASURED
 from tests.runtime.onednn import assert_close, needs_onednn, normal
 from tests.sampling import example_count
@@ -52,10 +52,10 @@ def test_sums_of_lines(
     lines, weights = normal(batch, extent, size), normal(results, taps, seed=1)
     places = random.integers(0, extent, (results, taps))
     wanted, out = np.empty((2, batch, results, size), np.float32)
-    sum_lines(Lines(lines, places, weights, wanted))
+    sum_lines(ResamplingOperands(lines, places, weights, wanted))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(machines.machine(), "floats", min(floats, machine().floats))
-        kernel = resampling_kernel(Lines(lines, places, weights, out))
+        kernel = resampling_kernel(ResamplingOperands(lines, places, weights, out))
     compiled = machine().call(kernel)  # it owns what the call reads
     compiled.call()
     assert_close(out, wanted)

@@ -132,14 +132,21 @@ class _Plan:
         text = self.equal_parameter(column) or self.related_expression(column, labels)
         if column.derived and not text and not _is_optional_size(column):
             raise DifferError
-        text = text or self.add_parameter(column, labels)
+        if text:
+            if _is_last(column):
+                self.make_zero(text)
+            return text
+        name = self.add_parameter(column, labels)
         if _is_last(column):
-            self.make_zero(text)
-            self.guard_like(text, column)
-        return text
+            self.make_zero(name)
+            self.guard_like(name, column)
+        return name
 
     def guard_like(self, name: str, column: Column) -> None:
-        """Record a parameter that is None in just the classes that lack the column."""
+        """Record a parameter that is None in just the classes that lack the column.
+
+        ``name`` is a new parameter, which nothing else reads yet.
+        """
         absent = tuple(value is MISSING for value in column.values)
         for other in self.constructor.parameters:
             if name in self.zeros and absent == tuple(v is None for v in other.values):

@@ -112,3 +112,20 @@ def test_a_number_that_equals_an_unread_one_is_another_parameter() -> None:
     result = constructor(columns, [Field("reduction", "", (True, True, False))])
     assert result.guards == {"size": "patch_size"}
     assert result.texts[2:] == ["size", "size2"]
+
+
+def test_a_number_that_a_module_reads_too_is_not_unread() -> None:
+    """The third class has a table of three rows, and no reduction."""
+    columns = [
+        Column((4, 2, MISSING, MISSING), "kernel_size", "reduction"),
+        Column((4, 2, MISSING, MISSING), "stride", "reduction"),
+        Column((8, 4, 3, MISSING), "size", "table"),
+        Column((8, 4, MISSING, MISSING), "size", "", derived=True),
+    ]
+    fields = [
+        Field("reduction", "", (True, True, False, False)),
+        Field("table", "", (True, True, True, False)),
+    ]
+    result = constructor(columns, fields)
+    assert "size" not in result.guards
+    assert result.call("Attention", 2) == "Attention(None, 3)"

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from burn.backend.cpu.jit.operands import Lines
+from burn.backend.cpu.jit.operands import ResamplingOperands
 from burn.backend.cpu.onednn.binding.capture import Notes, do
 from burn.ops.resize import Resampling
 from burn.ops.support import Array
@@ -21,12 +21,14 @@ def resample_lines(notes: Notes, step: Resampling, x: Array, axis: int) -> Array
     taps = np.ascontiguousarray(step.taps, np.int64)
     weights = np.ones(taps.shape) if step.weights is None else step.weights
     out = notes.empty((len(lines), len(taps), lines.shape[2]), x.dtype)
-    given = Lines(lines, taps, np.ascontiguousarray(weights, np.float32), out)
+    given = ResamplingOperands(
+        lines, taps, np.ascontiguousarray(weights, np.float32), out
+    )
     do(partial(sum_lines, given))
     return out.reshape(*before, len(taps), *after)
 
 
-def sum_lines(given: Lines) -> None:
+def sum_lines(given: ResamplingOperands) -> None:
     """Write the weighted sums of lines to ``given.out``, by NumPy."""
     lines, taps, weights, out = given
     np.multiply(lines[:, taps[:, 0]], weights[:, 0, None], out=out)

@@ -47,7 +47,7 @@ class Expansion(NamedTuple):
     wins: Windows
 
 
-class Lines(NamedTuple):
+class ResamplingOperands(NamedTuple):
     """The operands of a resampling: lines [batch, extent, size], the taps and weights
     [results, taps] of each result, and out [batch, results, size]. All are row-major.
     """

@@ -3,7 +3,7 @@
 from functools import cache, partial
 
 from burn.backend.cpu.jit.machine import machine
-from burn.backend.cpu.jit.operands import Lines
+from burn.backend.cpu.jit.operands import ResamplingOperands
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.jit.writer import ENTRIES, EXPLICIT, BranchWriter, part_source
 from burn.backend.cpu.onednn.binding.memory import address
@@ -12,7 +12,7 @@ from burn.backend.cpu.onednn.binding.memory import address
 _PARTS = 64
 
 
-def resampling_kernel(given: Lines) -> Kernel:
+def resampling_kernel(given: ResamplingOperands) -> Kernel:
     """Return the kernel of the weighted sums of lines."""
     batch, extent, size = given.lines.shape
     results, count = given.taps.shape
