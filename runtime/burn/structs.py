@@ -18,7 +18,7 @@ class _Fields:
     _required: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
-        cls._fields = (*cls._fields, *vars(cls).get("__annotations__", ()))
+        cls._fields = (*cls._fields, *cls.__annotations__)
         cls._names = frozenset(cls._fields)
         cls._required = frozenset([n for n in cls._fields if not hasattr(cls, n)])
 

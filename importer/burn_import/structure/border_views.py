@@ -81,9 +81,16 @@ class _Borders:
         """Yield the views of values from outside of their module."""
         for node in self.views():
             own = self.scopes[id(node)]
-            source = self.made_in.get(node.inputs[0] or "", ())
-            if source[: len(own)] != own and all(
-                self.scopes[id(user)][: len(own)] == own for user in self.users(node)
+            given = node.inputs[0] or ""
+            source = self.made_in.get(given, ())
+            is_weight = given in self.graph.constants
+            if (
+                not is_weight
+                and source[: len(own)] != own
+                and all(
+                    self.scopes[id(user)][: len(own)] == own
+                    for user in self.users(node)
+                )
             ):
                 yield node
 

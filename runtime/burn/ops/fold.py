@@ -117,8 +117,15 @@ def unfold_axis(x: Array, *, size: int, axis: int = -1, step: int = 1) -> Array:
     """Return all slices of ``size`` elements along ``axis``, on a new last axis.
 
     Slices start ``step`` elements after each other, as in ``torch.Tensor.unfold``.
+
+    Raises:
+        ValueError: the axis has fewer than ``size`` elements.
     """
     last = namespace(x).moveaxis(x, axis, -1)
+    if not 0 < size <= last.shape[-1]:
+        raise ValueError(
+            f"expected 1 to {last.shape[-1]} elements for a slice, got {size}"
+        )
     count = (last.shape[-1] - size) // step + 1
     slices = [last[..., i : i + step * count : step] for i in range(size)]
     stacked = namespace(x).stack(slices, axis=-1)

@@ -143,3 +143,22 @@ def test_an_open_axis_is_unbound(tmp_path: Path) -> None:
         return np.stack(results[::-1])
 
     compare(net(UNBOUND).saved(tmp_path), reference, drawn(34, 4, 3), drawn(35, 7, 3))
+
+
+def test_many_branches_that_leave_none_or_a_tensor(tmp_path: Path) -> None:
+    """Each would double the code that follows it."""
+    code = "y0 = x\n"
+    for i in range(20):
+        code += f"""
+if bool(torch.gt(torch.sum(x), {i})):
+  scale{i} : Optional[Tensor] = torch.max(x)
+else:
+  scale{i} = None
+if torch.__isnot__(scale{i}, None):
+  y{i + 1} = torch.mul(y{i}, unchecked_cast(Tensor, scale{i}))
+else:
+  y{i + 1} = torch.neg(y{i})
+"""
+    path = net(f"{code}return y20\n").saved(tmp_path)
+    with pytest.raises(UnsupportedModel, match="branches of a function leave None"):
+        read(path, {"x": ("batch", 3)})

@@ -1,5 +1,6 @@
 """Constructor parameters for the numbers in which merged classes differ."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, permutations
@@ -84,6 +85,7 @@ def constructor(
         text = run.text(columns[at])
         run.constructor.texts[at] = text
         run.order[text] = min(at, run.order.get(text, at))
+    run.guard_unread()
     absent = [one for one in fields if not all(one.having)]
     for one in sorted(absent, key=lambda one: one.name not in run.only):
         run.condition(one)
@@ -112,6 +114,8 @@ class _Plan:
         self.order: dict[str, int] = {}
         #: Parameters that are 0 for classes without the field, since code reads them.
         self.zeros: set[str] = set()
+        #: New parameters for numbers in code that only some classes run.
+        self.fresh: list[str] = []
         #: The classes that do not read a parameter, whose callers may pass any number.
         self.unread: dict[str, list[int]] = {}
         #: The first condition for the fields of the same classes.
@@ -139,19 +143,27 @@ class _Plan:
         name = self.add_parameter(column, labels)
         if _is_last(column):
             self.make_zero(name)
-            self.guard_like(name, column)
+            self.fresh += [name] if name in self.zeros else []
         return name
 
-    def guard_like(self, name: str, column: Column) -> None:
-        """Record a parameter that is None in just the classes that lack the column.
-
-        ``name`` is a new parameter, which nothing else reads yet.
+    def guard_unread(self) -> None:
+        """Record for new numbers of optional code which parameter is None where no
+        column reads them.
         """
-        absent = tuple(value is MISSING for value in column.values)
-        for other in self.constructor.parameters:
-            if name in self.zeros and absent == tuple(v is None for v in other.values):
-                self.constructor.guards.setdefault(name, other.name)
-                self.unread.setdefault(name, _missing(column))
+        count = len(self.columns[0].values) if self.columns else 0
+        for name in self.fresh:
+            read = {
+                index
+                for column, text in zip(
+                    self.columns, self.constructor.texts, strict=True
+                )
+                if name in re.findall(r"\w+", text)
+                for index in set(range(count)) - set(_missing(column))
+            }
+            for other in self.constructor.parameters:
+                given = {i for i, value in enumerate(other.values) if value is not None}
+                if len(given) < count and read <= given:
+                    self.constructor.guards.setdefault(name, other.name)
 
     def make_zero(self, name: str) -> None:
         """Let a parameter that some classes lack be 0 there instead of None."""
@@ -252,6 +264,7 @@ class _Plan:
         names = self.only.get(one.name)
         if names:
             text = self.difference_condition(names) or self.has_values(names)
+            text = text or self.flag(one)
         else:
             text = self.inequality(one.having) or self.same(one) or self.flag(one)
         self.constructor.conditions[one.name] = text

@@ -77,6 +77,8 @@ class Expressions(Operators):
         self.code = code
         self.modules = Modules(self, archive.root, code, varying)
         self.constants: dict[str, PyValue] = {}
+        #: The branches around the current code that are followed to the end.
+        self.followed = 0
 
     @abstractmethod
     def run(self, body: Sequence[ast.stmt], frame: Frame) -> Returned | None:

@@ -101,8 +101,8 @@ def test_a_number_of_optional_code_that_is_no_extent_must_follow() -> None:
         constructor(columns, [])
 
 
-def test_a_number_that_equals_an_unread_one_is_another_parameter() -> None:
-    """Callers may pass any number where no layer reads it."""
+def test_a_number_that_one_reads_where_the_other_does_not() -> None:
+    """Callers may pass any number only where no layer reads it."""
     columns = [
         Column((4, 2, MISSING), "kernel_size", "reduction"),
         Column((4, 2, MISSING), "stride", "reduction"),
@@ -110,8 +110,25 @@ def test_a_number_that_equals_an_unread_one_is_another_parameter() -> None:
         Column((9, MISSING, 0), "size", "", derived=True),
     ]
     result = constructor(columns, [Field("reduction", "", (True, True, False))])
-    assert result.guards == {"size": "patch_size"}
-    assert result.texts[2:] == ["size", "size2"]
+    assert result.texts[2:] == ["size", "size"]
+    assert result.guards == {}
+
+
+@pytest.mark.parametrize("field", ["", "table"])
+def test_a_number_of_optional_code_that_others_read(field: str) -> None:
+    """Two pieces of optional code, or one and a table, have one number."""
+    columns = [
+        Column((4, 2, MISSING, MISSING), "kernel_size", "reduction"),
+        Column((4, 2, MISSING, MISSING), "stride", "reduction"),
+        Column((8, 4, 2, MISSING), "size", field, derived=not field),
+        Column((8, 4, MISSING, MISSING), "size", "", derived=True),
+    ]
+    fields = [Field("reduction", "", (True, True, False, False))]
+    fields += [Field(field, "", (True, True, True, False))] if field else []
+    result = constructor(columns, fields)
+    assert result.guards == {}
+    assert all(result.conditions.values())
+    assert result.call("Attention", 2) == "Attention(None, 2)"
 
 
 def test_a_number_that_a_module_reads_too_is_not_unread() -> None:

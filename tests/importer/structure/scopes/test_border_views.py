@@ -56,3 +56,27 @@ def test_a_view_in_the_middle_stays(tmp_path: Path) -> None:
     middle = (False, True, False)
     source = layers(tmp_path, middle, middle)
     assert source.count("(nn.Module)") == 3
+
+
+def test_a_view_of_a_weight_stays_in_its_layer(tmp_path: Path) -> None:
+    lines, weights = '["/Tanh"] v0 = Tanh (x)\n', Layers()
+    lines += "row = Constant <value = int64[2] {1, 4}> ()\n"
+    for i in range(3):
+        weights |= {f"layers.{i}.fc": (4, 4)}
+        scope, given = f"/layers.{i}", f"v{i}"
+        if i == 0:
+            lines += f'["{scope}/Reshape"] s = Reshape (layers__0__shift, row)\n'
+            lines += f'["{scope}/Add"] t = Add (v0, s)\n'
+            given = "t"
+        lines += f'["{scope}/fc/MatMul"] m{i} = MatMul ({given}, '
+        lines += f"layers__{i}__fc__weight)\n"
+        lines += f'["{scope}/fc/Add_1"] a{i} = Add (m{i}, layers__{i}__fc__bias)\n'
+        lines += f'["{scope}/Relu"] v{i + 1} = Relu (a{i})\n'
+    text = (
+        "agraph (float[3, 4] x) => (float[3, 4] y) {\n"
+        f'{lines}["/Neg"] y = Neg (v3)\n}}'
+    )
+    arrays = {"layers.0.shift": normal(4, seed=9)}
+    feeds = [{"x": normal(3, 4, seed=seed)} for seed in (0, 1)]
+    source = check(tmp_path, text, *feeds, weights=linear(weights) | arrays)
+    assert "self.layers[0].shift" not in source

@@ -113,6 +113,12 @@ def test_slices_along_an_axis(axis: int, step: int) -> None:
     check_gradient(lambda x: ops.fold_axis(x, extent, axis=at, step=step), out.numpy())
 
 
+@pytest.mark.parametrize("size", [0, 7, 1_000_000_000])
+def test_slices_that_are_longer_than_the_axis(size: int) -> None:
+    with pytest.raises(ValueError, match="elements for a slice"):
+        ops.unfold_axis(burn.tensor(np.ones((2, 6))), size=size)
+
+
 def test_no_channels_to_sum() -> None:
     x, grad = np.zeros((2, 0, 4), np.float32), np.zeros((2, 0, 3), np.float32)
     index, weight = np.zeros((2, 1, 3), np.int64), np.ones((2, 1, 3), np.float32)

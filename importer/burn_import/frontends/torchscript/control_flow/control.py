@@ -1,7 +1,8 @@
 """Branches whose condition is known only at run time."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -69,6 +70,8 @@ def appended_names(body: Sequence[ast.stmt]) -> list[str]:
     return [name for name in appended if name not in others]
 
 
+#: The most branches, one inside the rest of the other, that are followed to the end.
+_MOST_FOLLOWED = 4
 #: Functions that change a list, except ``append``.
 _IN_PLACE = frozenset(
     {
@@ -137,9 +140,29 @@ def _write_join(
         read = names_read(frame.rest.statements())
         kept = (obj for name, obj in pending.items() if name in read)
         if not join.has_equal_containers() or any(map(is_undecided, kept)):
-            return Returned(write_return(machine, node, frame, condition))
+            with _following(machine):
+                return Returned(write_return(machine, node, frame, condition))
     frame.names.update(join.write(pending, condition))
     return None
+
+
+@contextmanager
+def _following(machine: Expressions) -> Iterator[None]:
+    """Count the branches whose sides are both followed to the end of the function.
+
+    Raises:
+        UnsupportedModel: they are inside each other, and each doubles the code.
+    """
+    if machine.followed == _MOST_FOLLOWED:
+        raise UnsupportedModel(
+            f"more than {_MOST_FOLLOWED} branches of a function leave None or a "
+            "tensor, or lists of two lengths"
+        )
+    machine.followed += 1
+    try:
+        yield
+    finally:
+        machine.followed -= 1
 
 
 def names_read(body: Sequence[ast.stmt]) -> set[str]:
