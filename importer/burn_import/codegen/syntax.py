@@ -61,6 +61,11 @@ def called_name(node: ast.AST | None) -> str:
     return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
 
 
+def names_in(tree: ast.AST) -> set[str]:
+    """Return the names that a tree reads or binds, without attributes."""
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
 def constructor_calls(texts: Iterable[ClassText], name: str) -> list[ast.Call]:
     """Return the calls of the class ``name`` in the constructors of classes."""
     trees = [ast.parse(source) for text in texts for source in text.sources]

@@ -6,7 +6,7 @@ with one, and both would need a class of their own.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from burn_import.provenance.path_segments import Path
@@ -32,7 +32,7 @@ def move_border_views(graph: Graph, node_paths: Places) -> Places:
 class _Borders:
     def __init__(self, graph: Graph, node_paths: Places) -> None:
         self.graph, self.places = graph, node_paths
-        self.scopes = node_paths.scopes
+        self.scopes, self.users = node_paths.scopes, graph.users
         self.made_in = {
             name: self.scopes[id(node)]
             for node in graph.nodes
@@ -78,31 +78,33 @@ class _Borders:
         return chosen
 
     def starts(self) -> Iterator[Node]:
-        """Yield the views of values from outside of their module."""
+        """Yield the views of values from outside that their module alone reads."""
         for node in self.views():
-            own = self.scopes[id(node)]
             given = node.inputs[0] or ""
-            source = self.made_in.get(given, ())
-            is_weight = given in self.graph.constants
-            if (
-                not is_weight
-                and source[: len(own)] != own
-                and all(
-                    self.scopes[id(user)][: len(own)] == own
-                    for user in self.users(node)
-                )
-            ):
+            is_inside = self.has_made(node, given) or given in self.graph.constants
+            if not is_inside and all(self.are_read_inside(node)):
                 yield node
 
     def ends(self) -> Iterator[Node]:
         """Yield the views in a module that only nodes outside of it read."""
         for node in self.views():
-            own = self.scopes[id(node)]
-            source = self.made_in.get(node.inputs[0] or "", ())
-            if source[: len(own)] == own and not any(
-                self.scopes[id(user)][: len(own)] == own for user in self.users(node)
-            ):
+            is_inside = self.has_made(node, node.inputs[0] or "")
+            if is_inside and not any(self.are_read_inside(node)):
                 yield node
+
+    def has_made(self, node: Node, name: str) -> bool:
+        """Return whether the module of a node has made a value."""
+        return self.is_within(self.made_in.get(name, ()), node)
+
+    def are_read_inside(self, node: Node) -> list[bool]:
+        """Return for each reader of the result whether it is in the same module."""
+        users = self.users.get(node.output, ())
+        return [self.is_within(self.scopes[id(user)], node) for user in users]
+
+    def is_within(self, scope: Path, node: Node) -> bool:
+        """Return whether a scope is in the module of a node."""
+        own = self.scopes[id(node)]
+        return scope[: len(own)] == own
 
     def views(self) -> Iterator[Node]:
         """Yield views whose other operands are constants."""
@@ -113,7 +115,3 @@ class _Borders:
                 name in constants for name in others
             ):
                 yield node
-
-    def users(self, node: Node) -> Sequence[Node]:
-        """Return the nodes that read the result."""
-        return self.graph.users.get(node.output, ())

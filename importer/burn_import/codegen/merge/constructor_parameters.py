@@ -1,6 +1,5 @@
 """Constructor parameters for the numbers in which merged classes differ."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, permutations
@@ -14,6 +13,7 @@ from burn_import.codegen.merge.parameter_names import (
     label_of,
     parameter_name,
 )
+from burn_import.codegen.syntax import expression_of, names_in
 from burn_import.tracing.identifiers import Namespace, identifier, literal
 
 #: Maximum number of parameters; with more, separate classes are clearer.
@@ -136,34 +136,33 @@ class _Plan:
         text = self.equal_parameter(column) or self.related_expression(column, labels)
         if column.derived and not text and not _is_optional_size(column):
             raise DifferError
-        if text:
-            if _is_last(column):
-                self.make_zero(text)
-            return text
-        name = self.add_parameter(column, labels)
+        name = text or self.add_parameter(column, labels)
         if _is_last(column):
             self.make_zero(name)
-            self.fresh += [name] if name in self.zeros else []
+            if not text and name in self.zeros:
+                self.fresh.append(name)
         return name
 
     def guard_unread(self) -> None:
         """Record for new numbers of optional code which parameter is None where no
         column reads them.
         """
-        count = len(self.columns[0].values) if self.columns else 0
         for name in self.fresh:
-            read = {
-                index
-                for column, text in zip(
-                    self.columns, self.constructor.texts, strict=True
-                )
-                if name in re.findall(r"\w+", text)
-                for index in set(range(count)) - set(_missing(column))
-            }
+            read = self.readers(name)
             for other in self.constructor.parameters:
                 given = {i for i, value in enumerate(other.values) if value is not None}
-                if len(given) < count and read <= given:
+                if len(given) < len(other.values) and read <= given:
                     self.constructor.guards.setdefault(name, other.name)
+
+    def readers(self, name: str) -> set[int]:
+        """Return the classes of which a column reads the parameter ``name``."""
+        return {
+            index
+            for column, text in zip(self.columns, self.constructor.texts, strict=True)
+            if name in names_in(expression_of(text))
+            for index, value in enumerate(column.values)
+            if value is not MISSING
+        }
 
     def make_zero(self, name: str) -> None:
         """Let a parameter that some classes lack be 0 there instead of None."""
@@ -266,7 +265,8 @@ class _Plan:
             text = self.difference_condition(names) or self.has_values(names)
             text = text or self.flag(one)
         else:
-            text = self.inequality(one.having) or self.same(one) or self.flag(one)
+            known = self.conditions.get(one.having)
+            text = self.inequality(one.having) or known or self.flag(one)
         self.constructor.conditions[one.name] = text
         self.conditions.setdefault(one.having, text)
 
@@ -316,10 +316,6 @@ class _Plan:
                 if len(having) >= FEW and tuple(a != b for a, b in pairs) == having:
                     return f"{p.name} != {q.name}"
         return ""
-
-    def same(self, one: Field) -> str:
-        """Return the condition of a field of just the classes with ``one``, else ""."""
-        return self.conditions.get(one.having, "")
 
     def flag(self, one: Field) -> str:
         for parameter in self.constructor.parameters:

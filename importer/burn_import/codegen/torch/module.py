@@ -100,13 +100,9 @@ def _definitions(text: str) -> Iterator[Helper]:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             source = ast.get_source_segment(text, node) or ""
             calls = sorted(
-                n for n in _names(node) if n[0] == "_" != n and n != node.name
+                n for n in syntax.names_in(node) if n[0] == "_" != n and n != node.name
             )
             yield Helper(node.name, source, tuple(calls))
-
-
-def _names(tree: ast.AST) -> set[str]:
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def with_calls(names: Iterable[str]) -> list[Helper]:
@@ -150,7 +146,7 @@ def emit_torch(
     texts = [_translated(text) for text in with_authored_names(parts.texts)]
     used = set().union(*(text.modules for text in parts.texts))
     sources = [ast.parse(source) for text in texts for source in text.sources]
-    used |= {name for source in sources for name in _names(source)}
+    used |= {name for source in sources for name in syntax.names_in(source)}
     transient = any("persistent=False" in line for t in texts for line in t.fields)
     load = "_load(model, weights)" if transient else "load_model(model, weights)"
     copied = with_calls(used | ({"_load"} if transient else set()))
@@ -219,7 +215,7 @@ def _more_state(parts: Assembly) -> Iterator[tuple[str, Array]]:
 
 def _imports(text: str) -> list[str]:
     """Return the import statements for the names that ``text`` reads."""
-    used = _names(ast.parse(text))
+    used = syntax.names_in(ast.parse(text))
     lines = [line for name, line in IMPORTS.items() if name in used]
     ours = [line for line in lines if "torch" not in line]
     typing = sorted(used & {"Any", "NamedTuple", "Self"})
