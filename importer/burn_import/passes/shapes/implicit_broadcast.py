@@ -45,11 +45,10 @@ def implicit_broadcast(graph: Graph) -> Graph:
 
     An ``Expand``, or a ``Tile`` of axes of extent 1, is redundant if each extent of its
     result is also that of another operand. A filled tensor becomes a scalar by the same
-    rule.
-    For matrix products the rule applies to the axes before the matrices. Rows that are
-    looked up (``Gather``) at expanded or repeated indices are looked up once. A weight
-    that a module expands for several readers stays expanded where another module reads
-    it, which would otherwise hold a copy.
+    rule. For matrix products the rule applies to the axes before the matrices. Rows
+    that are looked up (``Gather``) at expanded or repeated indices are looked up once.
+    A weight that a module expands for several readers stays expanded where another
+    module reads it, which would otherwise hold a copy.
     """
     if graph.operators.isdisjoint(("Expand", "Tile", "ConstantOfShape")):
         return graph

@@ -2,6 +2,7 @@
 
 from functools import cache, partial
 
+from burn.backend.cpu.jit.images.vectors import splat
 from burn.backend.cpu.jit.machine import machine
 from burn.backend.cpu.jit.operands import ResamplingOperands
 from burn.backend.cpu.jit.source import Kernel
@@ -58,7 +59,7 @@ def _emit(
             pointer = to.do(f"getelementptr i64, ptr %offsets, i64 {place}")
             sources.append(to.at(start, to.do(f"load i64, ptr {pointer}")))
             pointer = to.do(f"getelementptr float, ptr %weights, i64 {place}")
-            factors.append(_splat(to, to.do(f"load float, ptr {pointer}"), lanes))
+            factors.append(splat(to, to.do(f"load float, ptr {pointer}"), lanes))
         last = to.do(f"sub i64 %size, {lanes}")
         with to.counting("0", "%size", lanes) as column:
             # The last elements overlap with those before them.
@@ -71,12 +72,3 @@ def _emit(
             to.lines.append(
                 f"  store {kind} {total}, ptr {to.at(target, offset)}, align 4"
             )
-
-
-def _splat(to: BranchWriter, number: str, lanes: int) -> str:
-    """Return a register of one number."""
-    kind = f"<{lanes} x float>"
-    one = to.do(f"insertelement {kind} poison, float {number}, i64 0")
-    return to.do(
-        f"shufflevector {kind} {one}, {kind} poison, <{lanes} x i32> zeroinitializer"
-    )

@@ -4,6 +4,7 @@ from functools import cache, partial
 
 import numpy as np
 
+from burn.backend.cpu.jit.images.vectors import splat
 from burn.backend.cpu.jit.native import FunctionWriter, kernel_of
 from burn.backend.cpu.jit.source import Kernel
 from burn.backend.cpu.jit.writer import ENTRIES, BranchWriter, part_source
@@ -121,12 +122,12 @@ def _emit_rounding(
     bounds: tuple[str, str],
 ) -> None:
     """Emit the results of the units between bounds."""
-    scale = _splat(to, to.do("load float, ptr %scale"))
+    scale = splat(to, to.do("load float, ptr %scale"), LANES)
     shift = ""
     if is_signed is not None:
         byte = to.do("load i8, ptr %zero.point")
         convert = "sitofp" if is_signed else "uitofp"
-        shift = _splat(to, to.do(f"{convert} i8 {byte} to float"))
+        shift = splat(to, to.do(f"{convert} i8 {byte} to float"), LANES)
     low, high = (f"splat (float {limit})" for limit in limits)
     with to.counting(*bounds) as unit:
         x = to.do(f"load {_KIND}, ptr {_places(to, unit, '%x', 4)}, align 4")
@@ -142,12 +143,6 @@ def _emit_rounding(
         bytes_ = to.do(f"trunc <{LANES} x i32> {whole} to <{LANES} x i8>")
         place = _places(to, unit, "%out", 1)
         to.lines.append(f"  store <{LANES} x i8> {bytes_}, ptr {place}, align 1")
-
-
-def _splat(to: BranchWriter, number: str) -> str:
-    one = to.do(f"insertelement {_KIND} poison, float {number}, i64 0")
-    zeros = f"<{LANES} x i32> zeroinitializer"
-    return to.do(f"shufflevector {_KIND} {one}, {_KIND} poison, {zeros}")
 
 
 @cache
