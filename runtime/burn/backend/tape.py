@@ -253,11 +253,13 @@ def _swept_nodes(
     pending = dict(seeds)
     complete = {} if receiver is None else _completed_by(nodes)
     for node in nodes:
+        if isinstance(node, Leaf):
+            continue
         grad = pending.pop(node, None)
         if grad is None:
             drop(node)
             continue
-        if isinstance(node, Leaf) or node in ends:
+        if node in ends:
             gradients[node] = grad
         elif isinstance(node, Output):
             parts = pending.setdefault(node.call, [None] * node.call.result_count)
@@ -270,7 +272,10 @@ def _swept_nodes(
         for leaf in complete.get(node, ()):
             if receiver is not None and leaf in pending:
                 receiver(leaf.key, pending[leaf])
-    return gradients
+    # In the order of the calls: a parameter has a new leaf each time that it is set, and
+    # two recordings of a step, between which an update may lie, must be the same.
+    leaves = {node: grad for node, grad in pending.items() if isinstance(node, Leaf)}
+    return gradients | leaves
 
 
 def _completed_by(nodes: list[Node]) -> dict[Node, list[Leaf]]:

@@ -190,6 +190,33 @@ def test_overflow_skips_the_step_and_halves_the_scale(
     np.testing.assert_allclose(model.weight.numpy(), weight, rtol=1e-6)
 
 
+class Crossed(nn.Module):
+    """Two layers that are made in another order than they are called in."""
+
+    def __init__(self) -> None:
+        self.last = nn.Linear(4, 4)
+        self.first = nn.Linear(4, 4)
+
+    def __call__(self, x: Any) -> Any:
+        return self.last(ops.relu(self.first(x)))
+
+
+def test_a_step_stays_compiled_when_gradients_overflow_after_an_update() -> None:
+    model = Crossed().to(Autodiff(Cpu()))
+
+    @train.step(model, optim.AdamW(model, lr=1e-2), precision="fp16")
+    def step(x: Tensor) -> Tensor:
+        return ops.mean(model(x) ** 2)
+
+    assert step.scaler is not None
+    scales = []
+    for size in (1.0, 1.0, 1e4, 1.0, 1e4):
+        step(burn.tensor(np.full((3, 4), size, np.float32)))
+        scales.append(step.scaler.loss_scale)
+    assert scales[1] == 2.0**16 > scales[2] == scales[3] > scales[4]
+    assert not step.notes
+
+
 def test_checkpoints_have_the_scale(tmp_path: Path) -> None:
     first = made("fp16", True)
     assert first.scaler is not None
