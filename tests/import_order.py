@@ -73,7 +73,7 @@ ORDER = {
         "loss/reduction optim/state",
         "optim",
         "loss optim/__init__",
-        "loss/__init__ train/outputs train/checkpoint",
+        "loss/__init__ train/outputs train/checkpoint train/options",
         "train/step train/metrics",
         "train/metrics/__init__",
         "train/strategy train/loggers",

@@ -234,7 +234,7 @@ def primitive(
 ) -> Callable[[Callable[P, Any]], Primitive[P, Tensor]]: ...
 @overload
 def primitive(
-    *, outputs: Literal[0, 2, 3, 4], host: bool = False, **facts: Unpack[Facts]
+    *, outputs: Literal[0, 2, 3, 4, 5], host: bool = False, **facts: Unpack[Facts]
 ) -> Callable[[Callable[P, Any]], Primitive[P, tuple[Tensor, ...]]]: ...
 def primitive(
     kernel: Callable[..., Any] | None = None,
@@ -265,7 +265,7 @@ def composite(
 ) -> Callable[[Callable[P, Any]], Composite[P, Tensor]]: ...
 @overload
 def composite(
-    *, outputs: Literal[0, 2, 3, 4], autocast: CastPolicy = "float32"
+    *, outputs: Literal[0, 2, 3, 4, 5], autocast: CastPolicy = "float32"
 ) -> Callable[[Callable[P, R]], Composite[P, R]]: ...
 def composite(
     body: Callable[..., Any] | None = None,

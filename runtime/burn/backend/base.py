@@ -25,6 +25,8 @@ class Backend(ABC):
     level: float = 1
     #: Whether it takes calls of composites as well, when it is the recorder.
     keeps_composites = False
+    #: Whether calls return before their results exist: reading a value waits for them.
+    is_asynchronous = False
 
     #: Registers the kernels of these devices; the package of a device sets its own.
     load_kernels: Callable[[], None] = staticmethod(_without_kernels)

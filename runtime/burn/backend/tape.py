@@ -272,8 +272,8 @@ def _swept_nodes(
         for leaf in complete.get(node, ()):
             if receiver is not None and leaf in pending:
                 receiver(leaf.key, pending[leaf])
-    # In the order of the calls: a parameter has a new leaf each time that it is set, and
-    # two recordings of a step, between which an update may lie, must be the same.
+    # In the order of the calls: a parameter has a new leaf each time that it is set,
+    # and two recordings of a step, between which an update may lie, must be equal.
     leaves = {node: grad for node, grad in pending.items() if isinstance(node, Leaf)}
     return gradients | leaves
 

@@ -52,6 +52,28 @@ def elements(x: Array, *others: Array, element: Element) -> Array:
     return evaluated(element, (x, *others))
 
 
+@primitive(outputs=0, removable=True, no_gradient=PLAN_ONLY)
+def elements_of_many(
+    *operands: Array | list[Array], element: Element
+) -> tuple[Array, ...]:
+    """Return ``element`` of each of several tuples of operands.
+
+    An operand is a list, with an array for each result and of its shape, or an array of
+    one element that all results share.
+    """
+    count = max(len(operand) for operand in operands if isinstance(operand, list))
+    return tuple(
+        evaluated(
+            element,
+            tuple(
+                operand[number] if isinstance(operand, list) else operand
+                for operand in operands
+            ),
+        )
+        for number in range(count)
+    )
+
+
 def evaluated(expression: Expression, arrays: tuple[Array, ...]) -> Array:
     """Return ``expression`` evaluated on ``arrays``, function by function."""
     if isinstance(expression, Operand):

@@ -82,6 +82,16 @@ def isinf(x: Array) -> Array:
     return np.isinf(x)
 
 
+@primitive(no_gradient="the result is a bool")
+def any_nonfinite(arrays: list[Array]) -> Array:
+    """Return whether any element of the ``arrays`` is infinite or NaN, a bool []."""
+    if not arrays:
+        return np.zeros((), np.bool_)
+    xp = namespace(arrays[0])
+    each = [xp.logical_not(xp.all(xp.isfinite(array))) for array in arrays]
+    return xp.any(xp.stack(each))
+
+
 @primitive(
     traceable=True, removable=True, bound=bounds.largest_of_all, memory_bound=True
 )

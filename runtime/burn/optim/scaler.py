@@ -1,13 +1,15 @@
 """Dynamic loss scaling for float16 gradients."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from burn import ops
 from burn.backend.autodiff import Gradients
-from burn.box import Box
+from burn.box import Box, PassingReader, Reader, current_reader, reading
 from burn.dtypes import float32
 from burn.nn.module import Module
+from burn.ops.logic import any_nonfinite
 from burn.optim.state import Stateful, Values, device_of, filled, fitted
 from burn.tensor import Tensor, innermost
 
@@ -25,6 +27,9 @@ class GradScaler(Stateful):
         gradients = scaler.unscale(scaler.scale(value).backward())
         if scaler.update(gradients):
             opt.step(gradients)
+
+    The condition reads a value on the host, which waits for a CUDA device;
+    :meth:`keeping_on_overflow` does not.
 
     Raises:
         ValueError: a factor or the interval is out of its range.
@@ -72,16 +77,38 @@ class GradScaler(Stateful):
 
     def update(self, gradients: Mapping[Any, Tensor]) -> bool:
         """Update the scale, and return whether all gradients are finite."""
+        has_overflow = _overflow(gradients)
+        self._set(bool(has_overflow))
+        return not has_overflow
+
+    @contextmanager
+    def keeping_on_overflow(self, gradients: Mapping[Any, Tensor]) -> Iterator[None]:
+        """Update the scale; boxes that are set in this context keep their values if a
+        gradient is infinite or NaN.
+
+        Nothing is read on the host.
+        """
+        has_overflow = _overflow(gradients)
+        self._set(has_overflow)
+        with reading(_Keeping(has_overflow, current_reader())):
+            yield
+
+    def _set(self, has_overflow: Tensor | bool) -> None:
+        """Set the scale and the number of steps since it changed.
+
+        A bool selects one of two branches, and a tensor the results of both.
+        """
         scale = innermost(self._scale.value)
-        if _has_overflow(gradients):
-            self._scale.set(scale * self.backoff_factor)
-            self._growth.set(innermost(self._growth.value) * 0.0)
-            return False
         count = innermost(self._growth.value) + 1.0
         grows = count >= float(self.growth_interval)
-        self._scale.set(ops.where(grows, scale * self.growth_factor, scale))
-        self._growth.set(ops.where(grows, count * 0.0, count))
-        return True
+        larger = ops.where(grows, scale * self.growth_factor, scale)
+        smaller, later = scale * self.backoff_factor, ops.where(grows, 0.0, count)
+        if isinstance(has_overflow, bool):
+            self._scale.set(smaller if has_overflow else larger)
+            self._growth.set(count * 0.0 if has_overflow else later)
+            return
+        self._scale.set(ops.where(has_overflow, smaller, larger))
+        self._growth.set(ops.where(has_overflow, 0.0, later))
 
     def state_dict(self) -> dict[str, Tensor]:
         """Return the scale, and the number of steps since it changed."""
@@ -95,10 +122,18 @@ class GradScaler(Stateful):
         return {"scale": self._scale, "growth": self._growth}
 
 
-def _has_overflow(gradients: Mapping[Any, Tensor]) -> bool:
-    """Return whether an element is infinite or NaN; a plan branches on the result."""
-    overflow: Tensor | None = None
-    for gradient in map(innermost, gradients.values()):
-        here = ops.any(ops.logical_or(ops.isinf(gradient), ops.isnan(gradient)))
-        overflow = here if overflow is None else ops.logical_or(overflow, here)
-    return overflow is not None and bool(overflow)
+class _Keeping(PassingReader):
+    """A reader by which boxes keep their values where ``condition`` is true."""
+
+    def __init__(self, condition: Tensor, outer: Reader | None) -> None:
+        super().__init__(outer)
+        self._condition = condition
+
+    def write(self, box: Box, value: Tensor) -> Tensor:
+        before = innermost(self.read(box))
+        return super().write(box, ops.where(self._condition, before, innermost(value)))
+
+
+def _overflow(gradients: Mapping[Any, Tensor]) -> Tensor:
+    """Return whether an element is infinite or NaN, a bool []."""
+    return any_nonfinite([innermost(g) for g in gradients.values()])

@@ -10,9 +10,11 @@ from burn.plan.passes import run_passes
 from burn.plan.passes.constants import hoist_constants
 from burn.plan.passes.dead_code import without_dead
 from burn.plan.passes.fusion.attention import fuse_attention
+from burn.plan.passes.fusion.batch_norm_parts import split_batch_norms
 from burn.plan.passes.fusion.caches import fuse_caches
 from burn.plan.passes.fusion.elements import Abilities, fuse_elementwise
 from burn.plan.passes.fusion.epilogue_fusion import fuse_epilogues
+from burn.plan.passes.fusion.horizontal import fuse_horizontally
 from burn.plan.passes.fusion.layers import (
     apply_to_any_rank,
     form_linear_layers,
@@ -64,3 +66,16 @@ def device_segment(plan: "Plan", abilities: Abilities | None = None) -> Segment:
         chains = partial(fuse_elementwise, abilities=abilities)
         root = run_passes(root, plan.inputs, (chains, without_dead))
     return root
+
+
+def training_segment(plan: "Plan", abilities: Abilities) -> Segment:
+    """Return a recording with gradients, with elementwise operations fused.
+
+    Layers stay as they are, since gradients read their results.
+    """
+    chains = partial(fuse_elementwise, abilities=abilities, recomputes=True)
+    passes: tuple[Pass, ...] = (
+        *(hoist_constants, split_batch_norms, without_dead, chains),
+        *(without_dead, fuse_horizontally),
+    )
+    return run_passes(plan.root, plan.inputs, passes)

@@ -8,12 +8,13 @@ from burn.train.loggers import (
     Run as Run,
     TensorBoardLogger as TensorBoardLogger,
 )
+from burn.train.options import AnyOptimizer as AnyOptimizer
 from burn.train.outputs import (
     Classified as Classified,
     Regressed as Regressed,
     loss_of as loss_of,
 )
-from burn.train.step import AnyOptimizer as AnyOptimizer, Step as Step, step as step
+from burn.train.step import Step as Step, step as step
 from burn.train.strategy import (
     KeepAny as KeepAny,
     KeepBest as KeepBest,

@@ -10,17 +10,16 @@ import numpy as np
 
 from burn import ops
 from burn.backend.autodiff import Gradients, backward, receiving_gradients
+from burn.backend.base import Backend
 from burn.box import Box, Deferred
 from burn.distributed.communicator import Communicator
 from burn.distributed.gradients import count_items, share_weights
 from burn.distributed.reducer import Collector, Reducer
-from burn.nn.autocast import Precision, autocast, check_precision, widened
+from burn.nn.autocast import Precision, autocast, widened
 from burn.nn.modes import inference
 from burn.nn.module import Module
 from burn.optim.average import EMA
-from burn.optim.combined import Combined
 from burn.optim.groups import check_current
-from burn.optim.optimizer import Optimizer
 from burn.optim.scaler import GradScaler
 from burn.optim.schedule import Schedule
 from burn.optim.state import device_of
@@ -32,12 +31,11 @@ from burn.plan.recorder import UnplannableError
 from burn.primitive import RECORDER
 from burn.tensor import Tensor, from_numpy, innermost
 from burn.train.checkpoint import load_checkpoint, save_checkpoint
+from burn.train.options import AnyOptimizer, check_options
 from burn.train.outputs import loss_of, without_gradient
 
 P = ParamSpec("P")
 R = TypeVar("R")
-#: The optimizers that a step supports.
-AnyOptimizer = Optimizer | Combined | ZeroRedundancyOptimizer
 
 
 class Step(Generic[P, R]):
@@ -61,7 +59,7 @@ class Step(Generic[P, R]):
         precision: Precision = "float32",
         scaler: GradScaler | None = None,
     ) -> None:
-        _check_options(optimizer, accumulate, precision)
+        check_options(optimizer, accumulate, precision)
         self.function, self.model, self.optimizer = function, model, optimizer
         self.schedule, self.ema, self.accumulate = schedule, ema, accumulate
         self.compiled, self.communicator = compiled, communicator
@@ -229,16 +227,28 @@ class Step(Generic[P, R]):
         The tensors are shards to be exchanged with other processes.
         """
         check_current(self.optimizer.groups, self.model)
-        if self.scaler is not None and not self.scaler.update(gradients):
+        scaler, is_alone = self.scaler, self.communicator is None
+        if scaler is not None and is_alone and self._device.is_asynchronous:
+            with scaler.keeping_on_overflow(gradients):
+                return True, self._update(gradients)
+        if scaler is not None and not scaler.update(gradients):
             return False, []
+        return True, self._update(gradients)
+
+    @property
+    def _device(self) -> Backend:
+        return device_of(next(box for _, box in self.model.parameters()))
+
+    def _update(self, gradients: Any) -> list[Tensor]:
+        """Update weights, and return shards to be exchanged with other processes."""
         self.optimizer.step(gradients)
         if self.schedule is not None:
             self.schedule.step()
         if isinstance(self.optimizer, ZeroRedundancyOptimizer):
-            return True, self.optimizer.shards()
+            return self.optimizer.shards()
         if self.ema is not None:
             self.ema.update()
-        return True, []
+        return []
 
     def _summed(self, is_first: Tensor, args: Any, kwargs: Any) -> Any:
         """Return the output, and the paths whose gradients were added to the means."""
@@ -373,19 +383,6 @@ def step(
         )
 
     return decorate
-
-
-def _check_options(optimizer: Any, accumulate: int, precision: Precision) -> None:
-    if not isinstance(optimizer, AnyOptimizer):
-        kind = type(optimizer).__name__
-        raise TypeError(
-            f"expected an optimizer that takes gradients, as optim.AdamW, got {kind}; "
-            "optim.LBFGS evaluates the loss several times: call its step(closure) in a "
-            "loop of your own"
-        )
-    if accumulate < 1:
-        raise ValueError(f"expected accumulate >= 1, got {accumulate}")
-    check_precision(precision)
 
 
 def _zeros(box: Box) -> Deferred:

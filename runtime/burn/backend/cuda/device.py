@@ -28,6 +28,7 @@ class Cuda(ArrayBackend):
     """
 
     _devices: "dict[int, Cuda]" = {}
+    is_asynchronous = True
     index: int
     tf32: bool = False
     tuning: bool = True

@@ -14,16 +14,15 @@ from burn.ops import fused
 from burn.ops.caches import update_slice
 from burn.ops.conv import conv
 from burn.ops.decoding import cached_attention, row_linear
-from burn.ops.elements import elements
+from burn.ops.elements import elements, elements_of_many
 from burn.ops.fused_attention import scaled_attention
 from burn.ops.matmul import linear, matmul
 from burn.ops.support import Array, namespace
-from burn.plan.device_passes import device_segment
+from burn.plan.device_passes import device_segment, training_segment
 from burn.plan.executable import Plan
 from burn.plan.passes import run_passes
 from burn.plan.passes.constants import hoist_constants
-from burn.plan.passes.dead_code import without_dead
-from burn.plan.passes.fusion.elements import Abilities, fuse_elementwise
+from burn.plan.passes.fusion.elements import Abilities
 from burn.plan.passes.graph import Graph
 from burn.plan.passes.unique_slots import last_slot
 from burn.plan.plan_ir import Read, Segment, Slot, Step, slots_in
@@ -35,7 +34,9 @@ from burn.structs import replace
 #: element, by how many bits of mantissa products read.
 _MOST = {23: 1e-3, 10: 3e-2}
 #: Fused primitives whose kernel for all devices consists of their parts.
-_WHOLE = frozenset({scaled_attention, elements, cached_attention, row_linear})
+_WHOLE = frozenset(
+    {scaled_attention, elements, elements_of_many, cached_attention, row_linear}
+)
 #: The primitive without epilogue of each fused primitive.
 _LAYERS: dict[Any, Primitive[..., Any]] = {
     fused.conv_then: conv,
@@ -173,9 +174,7 @@ def _run_passes(plan: Plan, is_fused: bool) -> Segment:
     if not is_fused:
         return run_passes(plan.root, plan.inputs, (hoist_constants,))
     if plan.has_gradients:
-        chains = partial(fuse_elementwise, abilities=abilities)
-        passes = (hoist_constants, chains, without_dead)
-        return run_passes(plan.root, plan.inputs, passes)
+        return training_segment(plan, abilities)
     return device_segment(plan, abilities)
 
 

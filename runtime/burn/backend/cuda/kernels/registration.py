@@ -2,11 +2,10 @@
 
 from burn.backend.cuda.kernels import (
     batch_norms as batch_norms,
+    column_sums as column_sums,
     pooling as pooling,
     pooling_grad as pooling_grad,
     roll as roll,
-    row_argmax as row_argmax,
-    rows as rows,
     slices as slices,
     trees as trees,
     views as views,
@@ -25,10 +24,17 @@ from burn.backend.cuda.kernels.elementwise import (
     elements as elements,
     elementwise as elementwise,
     epilogues as epilogues,
+    finite as finite,
+    many as many,
 )
 from burn.backend.cuda.kernels.products import (
     einsum as einsum,
     fused_products as fused_products,
     products as products,
     row_linear as row_linear,
+)
+from burn.backend.cuda.kernels.rows import (
+    argmax as argmax,
+    gradients as gradients,
+    normalization as normalization,
 )

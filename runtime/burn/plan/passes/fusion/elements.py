@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,13 +18,15 @@ from burn.tensor import Tensor
 
 #: The maximum number of functions in a chain, and of arrays that it reads.
 FUNCTIONS, OPERANDS = 64, 12
+#: The maximum number of functions that several consumers compute.
+RECOMPUTED = 12
 
 
 class Abilities(NamedTuple):
     """The expressions that the kernels of a device can compute.
 
-    ``takes`` returns whether a device supports an expression; ``primitives`` are the
-    unary primitives with a formula of the device.
+    ``takes`` returns whether a device supports an expression; ``primitives`` are those
+    with a formula of the device, of operands of one shape and dtype.
     """
 
     takes: Callable[[Element], bool]
@@ -42,42 +45,104 @@ class _FusedExpression(NamedTuple):
     reads: Counter[int]
 
 
-def fuse_elementwise(steps: Steps, graph: Graph, abilities: Abilities) -> Steps:
-    """Fuse each chain of elementwise operations into one step."""
-    fused: list[Step | Read | None] = []
-    wholes: dict[int, tuple[int, _FusedExpression]] = {}
-    for step in steps:
-        whole = (
-            _expression_of(step, graph, abilities) if isinstance(step, Step) else None
-        )
+def fuse_elementwise(
+    steps: Steps, graph: Graph, abilities: Abilities, *, recomputes: bool = False
+) -> Steps:
+    """Fuse each chain of elementwise operations into one step.
+
+    With ``recomputes``, a chain is computed again by each of its consumers if all of
+    them are elementwise and that reads and writes no more bytes.
+    """
+    fusion = _Fusion(graph, abilities)
+    pairs = [(step, _maybe_expression(step, graph, abilities)) for step in steps]
+    if recomputes:
+        fusion.allow_recomputing(pairs)
+    for step, whole in pairs:
+        fusion.add(step, whole)
+    return [step for step in fusion.fused if step is not None]
+
+
+class _Fusion:
+    """The steps of a pass so far, with the expressions of those that are fused."""
+
+    def __init__(self, graph: Graph, abilities: Abilities) -> None:
+        self._graph, self._abilities = graph, abilities
+        self.fused: list[Step | Read | None] = []
+        self._wholes: dict[int, tuple[int, _FusedExpression]] = {}
+        #: How often each slot is read, by steps and by expressions after fusion.
+        self._uses = Counter(graph.uses)
+        #: How many steps read each slot that only elementwise steps of its shape read.
+        self._readers: dict[int, int] = {}
+
+    def allow_recomputing(self, pairs: list[Any]) -> None:
+        """Allow several consumers to compute an expression, where all can."""
+        reads, readers = Counter[int](), Counter[int]()
+        for _, whole in pairs:
+            if whole is None:
+                continue
+            for slot, count in whole.reads.items():
+                shape, _ = self._graph.known(Slot(slot))
+                reads[slot] += count if shape == whole.shape else 0
+                readers[slot] += 1
+        self._readers = {
+            slot: readers[slot]
+            for slot, count in reads.items()
+            if count == self._uses[slot]
+        }
+
+    def add(self, step: Step | Read, whole: _FusedExpression | None) -> None:
+        """Add a step, after it has absorbed what it can."""
         if whole is None or not isinstance(step, Step):
-            fused.append(step)
-            continue
-        while (slot := _absorbable_slot(whole, wholes, graph, abilities)) is not None:
-            position, before = wholes.pop(slot)
-            whole, fused[position] = _absorb(whole, slot, before), None
-        wholes[step.outputs[0]] = (len(fused), whole)
+            self.fused.append(step)
+            return
+        while (slot := self._absorbable_slot(whole)) is not None:
+            position, before = self._wholes[slot]
+            self._uses[slot] -= whole.reads[slot]
+            whole = _absorb(whole, slot, before)
+            if self._uses[slot]:
+                self._uses.update(before.reads)
+            else:
+                del self._wholes[slot]
+                self.fused[position] = None
+        self._wholes[step.outputs[0]] = (len(self.fused), whole)
         static = {"element": whole.element}
         args = tuple(whole.args)
-        fused.append(replace(step, primitive=elements, args=args, static=static))
-    return [step for step in fused if step is not None]
+        self.fused.append(replace(step, primitive=elements, args=args, static=static))
+
+    def _absorbable_slot(self, whole: _FusedExpression) -> int | None:
+        """Return a slot that only ``whole`` reads, or that it may compute again."""
+        for slot in [arg.place for arg in whole.args if type(arg) is Slot]:
+            _, before = self._wholes.get(slot, (0, None))
+            if before is None or before.shape != whole.shape:
+                continue
+            is_ours = self._uses[slot] == whole.reads[slot]
+            if not is_ours and not self._is_recomputed(slot, before):
+                continue
+            if _is_within_limits(_absorb(whole, slot, before), self._abilities):
+                return slot
+        return None
+
+    def _is_recomputed(self, slot: int, before: _FusedExpression) -> bool:
+        """Return whether readers of a slot compute it for no more bytes than before.
+
+        Each of them reads the operands then. Without that one step reads these and
+        writes the result, which all read.
+        """
+        if slot not in self._readers or before.element.size > RECOMPUTED:
+            return False
+        read: int = 0
+        for arg in before.args:
+            shape, dtype = self._graph.known(arg)
+            read += prod(shape or ()) * np.dtype(dtype).itemsize
+        written: int = prod(before.shape) * np.dtype(before.element.dtype).itemsize
+        count = self._readers[slot]
+        return read * (count - 1) <= written * (count + 1)
 
 
-def _absorbable_slot(
-    whole: _FusedExpression,
-    wholes: dict[int, tuple[int, _FusedExpression]],
-    graph: Graph,
-    abilities: Abilities,
-) -> int | None:
-    """Return a slot that only ``whole`` reads and that it can absorb, or None."""
-    for slot in [arg.place for arg in whole.args if type(arg) is Slot]:
-        _, before = wholes.get(slot, (0, None))
-        if before is None or before.shape != whole.shape:
-            continue
-        is_ours = graph.uses[slot] == whole.reads[slot]
-        if is_ours and _is_within_limits(_absorb(whole, slot, before), abilities):
-            return slot
-    return None
+def _maybe_expression(
+    step: Step | Read, graph: Graph, abilities: Abilities
+) -> _FusedExpression | None:
+    return _expression_of(step, graph, abilities) if isinstance(step, Step) else None
 
 
 def _expression_of(
@@ -116,17 +181,17 @@ def _device_expression(
     step: Step, operands: list[Any], forms: list[Any], abilities: Abilities
 ) -> tuple[Element, tuple[int, ...]] | None:
     """Return the expression of a cast, or of a primitive that has a formula."""
-    operand = operands[0]
-    if not isinstance(operand, Operand):
+    if not all(isinstance(operand, Operand) for operand in operands):
         return None
-    shape, dtype = forms[operand.number]
+    shape, dtype = forms[0]
     if step.primitive is cast:
         wanted = np.dtype(step.dtypes[0])
-        return Element(COPY, (dtype,), wanted, (operand,)), shape
-    if len(operands) > 1 or step.primitive not in abilities.primitives:
+        return Element(COPY, (dtype,), wanted, tuple(operands)), shape
+    if step.primitive not in abilities.primitives or len(set(forms)) > 1:
         return None
     numbers = tuple(sorted(step.static.items()))
-    return Element(step.primitive, (dtype,), dtype, (operand,), numbers), shape
+    types = (dtype,) * len(operands)
+    return Element(step.primitive, types, dtype, tuple(operands), numbers), shape
 
 
 def _is_within_limits(whole: _FusedExpression, abilities: Abilities) -> bool:

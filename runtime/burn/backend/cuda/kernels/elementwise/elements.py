@@ -13,6 +13,7 @@ import numpy as np
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.elementwise.elementwise import memory_order
 from burn.backend.cuda.kernels.elementwise.printing import (
+    BFLOAT16,
     HEADER,
     STORED,
     VALUES,
@@ -162,23 +163,21 @@ def _kernel(element: Element, dtypes: tuple[Any, ...], loop: Loop) -> Any:
 
 def source(element: Element, dtypes: tuple[Any, ...], loop: Loop) -> str:
     """Return CUDA C of the kernel that computes ``element``."""
-    size, printer = loop.size, Printer()
-    result = printer.value(element, element.dtype)
+    size = loop.size
     kinds = [STORED[dtype] for dtype in dtypes]
-    loads, reads = [], []
-    for number, (kind, dtype) in enumerate(zip(kinds, dtypes, strict=True)):
+    loads, values = [], []
+    for number, kind in enumerate(kinds):
         at = _place(loop.strides[number], size)
         if loop.strides[number][-1] == 0 or size == 1:
             loads.append(f"    const {kind} p{number} = a{number}[{at}];")
-            text = f"p{number}"
+            values.append(f"p{number}")
         else:
             pack = f"const Pack<{kind}>"
             loads.append(f"    {pack} p{number} = *({pack}*)(a{number} + {at});")
-            text = f"p{number}.at[k]"
-        reads.append(f"const {VALUES[dtype]} x{number} = ({VALUES[dtype]}){text};")
+            values.append(f"p{number}.at[k]")
+    body, result = statements(element, dtypes, values)
     out = STORED[element.dtype]
     parameters = [f"const {kind}* a{number}" for number, kind in enumerate(kinds)]
-    body = [*reads, *printer.lines, f"out.at[k] = (R){result};"]
     code = (
         _SOURCE.format(
             threads=_THREADS,
@@ -186,14 +185,33 @@ def source(element: Element, dtypes: tuple[Any, ...], loop: Loop) -> str:
             count=prod(loop.extents) // size,
             indices=_indices(loop),
             loads="\n".join(loads),
-            body="\n".join(f"        {line}" for line in body),
+            body=f"{body}\n        out.at[k] = (R){result};",
         )
         .replace("SIZE", str(size))
         .replace("<R>", f"<{out}>")
         .replace("(R)", f"({out})")
     )
+    return with_headers(code)
+
+
+def statements(
+    element: Element, dtypes: tuple[Any, ...], values: list[str]
+) -> tuple[str, str]:
+    """Return CUDA C that computes ``element`` of ``values``, and its result."""
+    printer = Printer()
+    result = printer.value(element, element.dtype)
     # Operands and result can be wider than the values between them.
-    return ("#include <cuda_fp16.h>\n" if "__half" in code else "") + HEADER + code
+    reads = [
+        f"const {VALUES[dtype]} x{number} = ({VALUES[dtype]}){value};"
+        for number, (dtype, value) in enumerate(zip(dtypes, values, strict=True))
+    ]
+    return "\n".join(f"        {line}" for line in [*reads, *printer.lines]), result
+
+
+def with_headers(code: str) -> str:
+    """Return ``code`` after the types and functions that it uses."""
+    includes = "#include <cuda_fp16.h>\n" if "__half" in code else ""
+    return includes + (BFLOAT16 if "bfloat16" in code else "") + HEADER + code
 
 
 def _indices(loop: Loop) -> str:

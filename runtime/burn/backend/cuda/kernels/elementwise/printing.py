@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from burn import dtypes
 from burn.backend.cuda.kernels.elementwise.activations import ERF, FORMULAS, TANH
 from burn.ops import activation
 from burn.ops.elements import COPY, SELECT, Element, Expression, Operand
@@ -11,19 +12,39 @@ from burn.primitive import Primitive
 
 _HALF, _SINGLE, _DOUBLE = map(np.dtype, (np.float16, np.float32, np.float64))
 _INT, _LONG, _BOOL = map(np.dtype, (np.int32, np.int64, np.bool_))
+_BFLOAT = np.dtype(dtypes.bfloat16)
 #: The CUDA C types of elements in memory, and of values.
 STORED = {
     _HALF: "__half",
+    _BFLOAT: "bfloat16",
     _SINGLE: "float",
     _DOUBLE: "double",
     _INT: "int",
     _LONG: "long long",
     _BOOL: "bool",
 }
-VALUES = {**STORED, _HALF: "float"}
-_FLOATS = (_HALF, _SINGLE, _DOUBLE)
-#: Primitives that have a formula of `v`, which is of type W.
-PRIMITIVES: frozenset[Primitive[..., Any]] = frozenset((*FORMULAS, activation.gelu))
+VALUES = {**STORED, _HALF: "float", _BFLOAT: "float"}
+_FLOATS = (_HALF, _BFLOAT, _SINGLE, _DOUBLE)
+#: Gradients with formulas of `v`, which is of type W, and of the gradient `g`, by the
+#: parameter `approximate`. Clipping avoids infinity times 0, as in the generic kernel.
+_CLIPPED = "const W c = v > 40 ? W(40) : v < -40 ? W(-40) : v, s = c * c; "
+_GELU_GRAD = {
+    "none": (
+        _CLIPPED,
+        "g * ((1 + erf(c * W(0.70710678118654752))) * W(0.5)"
+        " + c * exp(s * W(-0.5)) * W(0.39894228040143268))",
+    ),
+    "tanh": (
+        f"{_CLIPPED}const W u = (s * W(0.044715) + 1) * c, "
+        "t = tanh(u * W(0.79788456080286536)); ",
+        "g * W(0.5) * (1 + t + c * (1 - t * t) * "
+        "(s * W(0.134145) + 1) * W(0.79788456080286536))",
+    ),
+}
+#: Primitives that have a formula.
+PRIMITIVES: frozenset[Primitive[..., Any]] = frozenset(
+    (*FORMULAS, activation.gelu, activation.gelu_grad)
+)
 #: Functions of floats and integers, and of floats alone.
 _ALL = {
     "add": "{0} + {1}",
@@ -54,6 +75,19 @@ _OF_FLOATS = {
     **{name: f"{name}({{0}})" for name in ("sin", "cos", "tan")},
     "power": "pow({0}, {1})",
 }
+#: The type of bfloat16 in memory, which rounds to nearest even. NVRTC's own type needs
+#: a header that not every installation has.
+BFLOAT16 = """
+struct bfloat16 {
+    unsigned short bits;
+    bfloat16() = default;
+    __device__ bfloat16(float v) {
+        const unsigned u = __float_as_uint(v);
+        bits = v != v ? 0x7fff : (u + 0x7fff + (u >> 16 & 1)) >> 16;
+    }
+    __device__ operator float() const { return __uint_as_float((unsigned)bits << 16); }
+};
+"""
 #: Helper functions of formulas.
 HEADER = """
 template <class N> __device__ N unit(N v) { return v > 1 ? N(1) : v < 0 ? N(0) : v; }
@@ -119,9 +153,7 @@ class Printer:
         name = self._names[element] = f"v{len(self._names)}"
         kind = VALUES[element.dtype]
         if isinstance(element.name, Primitive):
-            self.lines.append(
-                f"{kind} {name}; {{ {_formula(element, args[0], name)} }}"
-            )
+            self.lines.append(f"{kind} {name}; {{ {_formula(element, args, name)} }}")
             return name
         if element.name == COPY:
             text = _convert(args[0], element.types[0], element.dtype)
@@ -133,26 +165,33 @@ class Printer:
         return name
 
 
-def _formula(element: Element, arg: str, name: str) -> str:
+def _formula(element: Element, args: list[str], name: str) -> str:
     kind = VALUES[element.dtype]
     numbers = dict(element.numbers)
-    if element.name is activation.gelu:
+    defaults: dict[str, float] = {}
+    before = ""
+    if element.name is activation.gelu_grad:
+        before, text = _GELU_GRAD[numbers.get("approximate", "none")]
+        before = f"const W g = {args[0]}; {before}"
+    elif element.name is activation.gelu:
         text = TANH if numbers.get("approximate") == "tanh" else ERF
-        defaults: dict[str, float] = {}
     else:
         text, defaults = FORMULAS[element.name]  # type: ignore[index]
     declarations = "".join(
         f"const W {key} = {_number(numbers.get(key, value), element.dtype)}; "
         for key, value in defaults.items()
     )
-    return f"typedef {kind} W; const W v = {arg}; {declarations}{name} = {text};"
+    return (
+        f"typedef {kind} W; const W v = {args[-1]}; {before}{declarations}"
+        f"{name} = {text};"
+    )
 
 
 def _convert(name: str, source: Any, target: Any) -> str:
     if target == _BOOL:
         return name if source == _BOOL else f"({name} != 0)"
-    if target == _HALF and source != _BOOL:
-        return f"(float)(__half)(float){name}"
+    if target in (_HALF, _BFLOAT) and source != _BOOL:
+        return f"(float)({STORED[target]})(float){name}"
     return f"({VALUES[target]}){name}"
 
 
@@ -164,6 +203,6 @@ def _number(value: Any, dtype: Any) -> str:
         bits = int(np.float64(value).view(np.uint64))
         return f"__longlong_as_double({bits:#x}LL)"
     if dtype in _FLOATS:
-        bits = int(np.dtype(dtype).type(value).astype(np.float32).view(np.uint32))
+        bits = int(np.asarray(value, dtype).astype(np.float32).view(np.uint32))
         return f"__uint_as_float({bits:#x}u)"
     return f"({VALUES[dtype]}){int(value)}LL"

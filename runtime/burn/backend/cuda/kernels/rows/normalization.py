@@ -7,12 +7,19 @@ binaries on disk.
 
 from functools import cache
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.elementwise.elements import dense
+from burn.backend.cuda.kernels.rows.forms import (
+    blocks_of,
+    form_kernel,
+    form_of_arrays,
+    rows_of,
+    types,
+)
 from burn.ops.attention import masked_softmax as masked_softmax_op
 from burn.ops.layer_norm import (
     feature_axes,
@@ -22,49 +29,7 @@ from burn.ops.layer_norm import (
 from burn.ops.softmax import softmax as softmax_op
 from burn.ops.support import Array, Axes, axes_of
 
-#: The names in CUDA C of element types, and of the types of their sums.
-_TYPES = {
-    np.dtype(np.float16): ("__half", "float"),
-    np.dtype(np.float32): ("float", "float"),
-    np.dtype(np.float64): ("double", "double"),
-}
 _SOURCE = r"""
-struct __align__(SIZE * sizeof(T)) Pack { T at[SIZE]; };
-__device__ A join(A x, A y, bool is_sum) {
-    return is_sum ? x + y : (x != x || x > y ? x : y);
-}
-// The sum or the maximum of `x` over the threads of a row, in all of them.
-__device__ A over_row(A x, bool is_sum) {
-    #pragma unroll
-    for (int step = (THREADS < 32 ? THREADS : 32) / 2; step; step >>= 1)
-        x = join(x, __shfl_xor_sync(0xffffffffu, x, step), is_sum);
-    if (THREADS <= 32) return x;
-    __shared__ A parts[32];
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
-    __syncthreads();
-    x = parts[0];
-    for (int i = 1; i < THREADS / 32; i++) x = join(x, parts[i], is_sum);
-    return x;
-}
-// The numbers of a row that a thread has: PACKS times SIZE next to each other.
-#define EACH for (int p = 0, i = threadIdx.x % THREADS; p < PACKS; p++, i += THREADS)
-#define IS_IN (PACKS * THREADS == COUNT || i < COUNT)
-__device__ void load(const Pack* from, A (&to)[PACKS][SIZE], A other) {
-    Pack parts[PACKS];
-    #pragma unroll
-    EACH if (IS_IN) parts[p] = from[i];
-    #pragma unroll
-    EACH {
-        #pragma unroll
-        for (int k = 0; k < SIZE; k++) to[p][k] = IS_IN ? (A)parts[p].at[k] : other;
-    }
-}
-// Threads after the last row compute the last one, since the rest of their warp waits
-// for them, and write nothing.
-#define ROW_OF_THREAD \
-    const long long own = blockIdx.x * (long long)(BLOCK / THREADS) \
-        + threadIdx.x / THREADS, row = own < rows ? own : rows - 1;
 extern "C" __global__ void __launch_bounds__(BLOCK) softmax_rows(
     const Pack* x, Pack* y, long long rows, bool empty_is_zero
 ) {
@@ -194,10 +159,6 @@ extern "C" __global__ void normalize_rows(
     }
 }
 """
-#: Rows of one launch: the largest grid that CUDA has.
-_MOST_ROWS = 2**31 - 1
-#: The most elements of a thread, and the number of rows that fill a device.
-MOST, _MANY = 32, 1024
 
 
 @cache
@@ -205,72 +166,7 @@ def _long_kernel(name: str, dtype: Any) -> Any:
     """Return the compiled kernel ``name`` for rows of any length."""
     import cupy
 
-    return cupy.RawKernel(_types(dtype) + _LONG, name)
-
-
-def _types(dtype: Any) -> str:
-    element, wide = _TYPES[dtype]
-    header = "#include <cuda_fp16.h>\n" if dtype == np.float16 else ""
-    return f"{header}typedef {element} T;\ntypedef {wide} A;\n"
-
-
-class Form(NamedTuple):
-    """The iteration of a kernel over rows of ``packs`` packs of ``size`` elements."""
-
-    size: int
-    packs: int
-    threads: int
-    block: int
-
-    def source(self, dtype: Any) -> str:
-        """Return CUDA C of the kernels for rows of this form."""
-        numbers = {
-            "SIZE": self.size,
-            "COUNT": self.packs,
-            "THREADS": self.threads,
-            "PACKS": -(-self.packs // self.threads),
-            "BLOCK": self.block,
-        }
-        defines = "".join(f"#define {name} {n}\n" for name, n in numbers.items())
-        return defines + _types(dtype) + _SOURCE
-
-
-def form_of(columns: int, rows: int, itemsize: int, alignment: int) -> Form | None:
-    """Return the form of rows, None if they are too long for registers.
-
-    ``alignment`` is that of all addresses, in bytes.
-    """
-    size = 16 // itemsize
-    while size > 1 and (columns % size or alignment % (size * itemsize)):
-        size //= 2
-    count = columns // size
-    threads = _lanes(count) if rows >= _MANY and count * size <= MOST * 32 else 32
-    # Few rows: more threads for each, so that loads wait for each other less.
-    most = MOST if rows >= _MANY else MOST // 2
-    while threads < 1024 and -(-count // threads) * size > most:
-        threads *= 2
-    if -(-count // threads) * size > MOST:
-        return None
-    block = 128 if threads <= 32 and rows >= _MANY else threads
-    return Form(size, count, threads, block)
-
-
-def _lanes(count: int) -> int:
-    """Return how many threads of a warp share a row of ``count`` packs.
-
-    The largest power of two of which none idles, otherwise the first one that suffices.
-    """
-    if count > 1 and count % 2 == 0:
-        return min(32, count & -count)
-    return min(32, 1 << (count - 1).bit_length())
-
-
-@cache
-def _kernel(name: str, dtype: Any, form: Form) -> Any:
-    """Return the compiled kernel ``name`` for rows of ``form``."""
-    import cupy
-
-    return cupy.RawKernel(form.source(dtype), name)
+    return cupy.RawKernel(types(dtype) + _LONG, name)
 
 
 def _launch(
@@ -278,27 +174,16 @@ def _launch(
 ) -> None:
     """Launch ``name`` on the rows of ``x`` and further optional arrays."""
     rows = x.size // columns
-    alignment = 16
-    for array in (x, *arrays):
-        address = 0 if array is None else int(array.data.ptr)
-        alignment = min(alignment, address & -address or 16)
     parameters = [np.uint64(0) if array is None else array for array in arrays]
-    form = form_of(columns, rows, x.itemsize, alignment)
+    form = form_of_arrays(x, columns, arrays)
     if form is None:
         threads = min(1024, max(32, -(-columns // 32) * 32))
         arguments = (x, *parameters, np.int64(columns), *rest)
         _long_kernel(name, x.dtype)((rows,), (threads,), arguments)
         return
-    blocks = -(-rows // (form.block // form.threads))
     arguments = (x, *parameters, np.int64(rows), *rest)
-    _kernel(name, x.dtype, form)((blocks,), (form.block,), arguments)
-
-
-def _rows(x: Array, columns: int) -> Array | None:
-    """Return ``x`` row-major if these kernels support it, else None."""
-    if x.dtype not in _TYPES or not x.size or x.size // columns > _MOST_ROWS:
-        return None
-    return dense(x)
+    kernel = form_kernel(name, _SOURCE, x.dtype, form)
+    kernel((blocks_of(form, rows),), (form.block,), arguments)
 
 
 @softmax_op.on(Cuda)
@@ -319,7 +204,7 @@ def masked_softmax(x: Array) -> Array:
 
 
 def _softmax(x: Array, empty_is_zero: bool) -> Array | None:
-    rows = _rows(x, max(x.shape[-1], 1))
+    rows = rows_of(x, max(x.shape[-1], 1))
     if rows is None:
         return None
     import cupy
@@ -376,7 +261,7 @@ def _normalize(
         if array is not None and (array.shape != features or array.dtype != x.dtype):
             return None
     columns = prod(features)
-    rows = _rows(x, columns) if columns else None
+    rows = rows_of(x, columns) if columns else None
     if rows is None:
         return None
     import cupy

@@ -1,0 +1,1 @@
+"""CUDA kernels over rows: softmax, norms, their gradients, and the largest element."""
