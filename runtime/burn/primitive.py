@@ -33,7 +33,7 @@ _PRIMITIVES: dict[str, "Primitive[..., Any]"] = {}
 _LATER: dict[str, dict[type[Backend], str]] = {}
 
 #: The reason of primitives that passes insert into plans.
-PLAN_ONLY = "only plans without gradients have it"
+PLAN_ONLY = "only plans have it, which record gradients before"
 
 
 class GradientReads(FrozenStruct):

@@ -100,6 +100,7 @@ def test_steps_equal_eager_ones(kind: Any, shape: Any, precision: str) -> None:
             value, there[key], rtol=tolerance, atol=tolerance, err_msg=key
         )
     kinds = counts(device)
+    assert kinds["elements_of_many"] >= 3  # two moments, and the weights
     assert not {"gelu", "gelu_grad", "relu", "relu_grad", "batch_norm_train"} & set(
         kinds
     )
@@ -204,3 +205,43 @@ def overflowing_steps(model: Any, device: Any, compiled: bool) -> dict[str, Any]
     state |= {"average." + k: v for k, v in ema.state_dict().items()}
     state["rate"] = opt.groups[0].lr.value
     return {key: np.asarray(value.numpy()) for key, value in state.items()}
+
+
+def independent(x: Any, y: Any) -> Any:
+    scaled = [(x + float(n)) * y for n in range(5)]
+    return [ops.sum(each, 0) for each in scaled]
+
+
+def each_depends_on_the_one_before(x: Any, y: Any) -> Any:
+    results = [x * y]
+    for _ in range(4):
+        results.append(ops.cumsum(results[-1], 0) * y)
+    return results
+
+
+def of_several_shapes(x: Any, y: Any) -> Any:
+    return [ops.cumsum(x[n:], 0) * y[n:] for n in range(5)]
+
+
+def with_several_scalars(x: Any, y: Any) -> Any:
+    factors = [ops.sum(x) * float(n % 2 + 1) for n in range(5)]
+    return [ops.cumsum(y, 0) * factor for factor in factors]
+
+
+@pytest.mark.parametrize(
+    ("function", "launches"),
+    [
+        (independent, 0),  # the numbers differ
+        (each_depends_on_the_one_before, 0),
+        (of_several_shapes, 1),
+        (with_several_scalars, 0),
+    ],
+)
+def test_equal_chains_of_several_tensors(function: Any, launches: int) -> None:
+    device = Device()
+    tensors = [burn.from_numpy(normal(6, 4, seed=n), device) for n in (1, 2)]
+    plan = burn.compile(function)
+    for _ in range(3):
+        for actual, expected in zip(plan(*tensors), function(*tensors), strict=True):
+            np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=1e-5)
+    assert counts(device)["elements_of_many"] == launches
