@@ -246,7 +246,7 @@ def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def nightly(request: pytest.FixtureRequest) -> bool:
-    """Whether the run has the sizes of a night."""
+    """Return whether the run has the sizes of a night."""
     return bool(request.config.option.nightly)
 
 

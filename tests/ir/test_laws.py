@@ -153,13 +153,13 @@ def test_value_is_that_of_onnxruntime(
     if (key[1], version) in DISAGREES and example.expected is not None:
         compare.assert_close(got, example.expected, example)
         return
-    judged_version = version
+    compared_version = version
     if example.newer is not None:
-        judged_version, attrs = example.newer
+        compared_version, attrs = example.newer
         example = replace(example, attrs=attrs)
-    model = models.onnx_model(key, judged_version, example, stored)
+    model = models.onnx_model(key, compared_version, example, stored)
     feeds = models.by_name(example, stored)
-    expected = oracle.judged(key, version, model, feeds, example)
+    expected = oracle.reference_results(key, version, model, feeds, example)
     if expected is None:
         assert (key[1], version) in NOBODY_RUNS, "nobody runs it: give `expected`"
         return
@@ -383,8 +383,8 @@ def slope_by_difference(
     return (ends[0] - ends[1]) / (2 * step)
 
 
-def test_who_judged() -> None:
+def test_list_operators_unchecked_by_onnxruntime() -> None:
     """Print the versions that onnxruntime could not check; run with ``-s``."""
-    for (domain, name, version), judges in sorted(oracle.JUDGES.items()):
-        if judges != {"onnxruntime"}:
-            print(f"{domain}{name}-{version}: {', '.join(sorted(judges))}")
+    for (domain, name, version), references in sorted(oracle.REFERENCES.items()):
+        if references != {"onnxruntime"}:
+            print(f"{domain}{name}-{version}: {', '.join(sorted(references))}")

@@ -82,7 +82,7 @@ def assert_type(
 
 
 def inside(inferred: Type, value: Any) -> list[Any]:
-    """What a list holds, or an optional value; fail if it is something else."""
+    """Return the content of a list or optional value; fail for other types."""
     if isinstance(inferred, OptionalType):
         return [] if value is None else [value]
     assert isinstance(inferred, SequenceType) and isinstance(value, list)

@@ -68,7 +68,7 @@ def hide(value: Any) -> Any:
 
 
 def reveal(value: Any) -> Any:
-    """What was computed."""
+    """Return the computed value."""
     return mapped(_tensor, value)
 
 

@@ -13,8 +13,8 @@ from burn_ir.ops.cast import NARROW
 from tests.laws.models import mapped
 from tests.strategies.registry import Example, Key
 
-#: Who judged each (domain, operator, version), for the report at the end.
-JUDGES: dict[tuple[str, str, int], set[str]] = {}
+#: Who reference_results each (domain, operator, version), for the report at the end.
+REFERENCES: dict[tuple[str, str, int], set[str]] = {}
 
 _NO_KERNEL = (
     "NOT_IMPLEMENTED",
@@ -34,7 +34,7 @@ _REFUSALS = (
 )
 
 
-def judged(
+def reference_results(
     key: Key, version: int, model: onnx.ModelProto, feeds: Any, example: Example
 ) -> list[Any] | None:
     """The results by onnxruntime, else the example itself, else ONNX's reference.
@@ -42,14 +42,14 @@ def judged(
     None if nobody can run this version.
     """
     results = by_onnxruntime(model, feeds)
-    judge = "onnxruntime"
+    reference = "onnxruntime"
     if results is None and example.expected is not None:
-        results, judge = list(example.expected), "specification"
+        results, reference = list(example.expected), "specification"
     if results is None:
-        results, judge = by_reference(model, feeds), "reference"
+        results, reference = by_reference(model, feeds), "reference"
     if results is None:
-        judge = "nobody"
-    JUDGES.setdefault((*key, version), set()).add(judge)
+        reference = "nobody"
+    REFERENCES.setdefault((*key, version), set()).add(reference)
     return results
 
 

@@ -79,7 +79,7 @@ def test_results_are_close(case: Case, precision: str, modules: Modules) -> None
 
 
 def is_without_layers(model: Any, samples: list[tuple[Any, ...]]) -> bool:
-    """Whether a model has nothing that could be of integers."""
+    """Return whether a model has nothing that could be of integers."""
     names = burn.compile(model)
     for sample in samples:
         names(*sample)

@@ -32,7 +32,7 @@ class Device(OtherDevice):
 
 
 def counts(function: Any, *arrays: Any) -> Counter[str]:
-    """How often each primitive is called in the plan, which is right."""
+    """Return the count of each primitive in the plan; check its results."""
     device = Device()
     plan = burn.compile(function)
     for shift in (0, 1, 2):

@@ -63,12 +63,12 @@ class Net(Protocol):
         ...
 
 
-Twin = Callable[[Net, Value], Value]
+Reference = Callable[[Net, Value], Value]
 
 
 def resnet(
     depths: Sequence[int], *, deep: bool = False, groups: int = 1, base: int = 1
-) -> Twin:
+) -> Reference:
     """Return a ResNet of 8 to 64 channels; ``base`` times as wide inside of blocks."""
 
     def block(net: Net, at: str, x: Value, given: int, width: int, step: int) -> Value:
@@ -113,7 +113,7 @@ def resnet(
     return run
 
 
-def vgg(plan: str, *, normed: bool) -> Twin:
+def vgg(plan: str, *, normed: bool) -> Reference:
     """Return a VGG; ``plan`` has a digit for eights of channels, and M for a pool."""
 
     def run(net: Net, x: Value) -> Value:
@@ -165,7 +165,7 @@ def mobilenet_v2(net: Net, x: Value) -> Value:
     return net.linear("classifier.1", net.flatten(net.adaptive(x, 1), 1), (96, 5))
 
 
-def densenet(dot: str = "") -> Twin:
+def densenet(dot: str = "") -> Reference:
     """Return a DenseNet; ``dot`` is in the keys of older checkpoints."""
 
     def run(net: Net, x: Value) -> Value:
@@ -239,7 +239,7 @@ def inverted(
 
 def efficientnet(
     stages: Sequence[tuple[str, int, int, int, int, int]], eps: float
-) -> Twin:
+) -> Reference:
     """Return an EfficientNet of stages: kind, kernel, stride, width, channels, count.
 
     The kind is ``mb``, or ``fused`` in the second version.
@@ -293,7 +293,7 @@ def convnext(net: Net, x: Value) -> Value:
     return net.linear("classifier.2", x, (32, 5))
 
 
-def vit(mlp: tuple[str, str], size: int = 16, heads: int = 1) -> Twin:
+def vit(mlp: tuple[str, str], size: int = 16, heads: int = 1) -> Reference:
     """Return a vision transformer for images of 12 x 12; ``mlp`` are two keys."""
 
     def run(net: Net, x: Value) -> Value:
@@ -329,7 +329,7 @@ V2 = (
 )
 
 #: Every twin, with the image sizes that it is tested on.
-TWINS: dict[str, tuple[Twin, tuple[tuple[int, int], ...]]] = {
+REFERENCES: dict[str, tuple[Reference, tuple[tuple[int, int], ...]]] = {
     "resnet basic": (resnet((2, 2, 1, 1)), ((64, 64), (50, 70))),
     "resnet deep": (resnet((1, 2, 1, 1), deep=True), ((64, 64), (50, 70))),
     "resnext": (
