@@ -158,7 +158,7 @@ def findings_of(case: FuzzCase, runs: list[Run], thorough: bool) -> Iterator[Fin
     """All that is not right about a graph."""
     try:
         with imported(case.model, IMPORTS["no passes"]) as module:
-            compared = [_compared(run, case, module) for run in runs]
+            compared = [_with_own_results(run, case, module) for run in runs]
         yield from (finding for _, finding in compared if finding is not None)
         runs = [run for run, _ in compared if run is not None]
         for name, options in IMPORTS.items():
@@ -188,7 +188,7 @@ def _further(case: FuzzCase) -> Iterator[tuple[str, str]]:
         yield from check_dtype(case)
 
 
-def _compared(
+def _with_own_results(
     run: Run, case: FuzzCase, module: Any
 ) -> tuple[Run | None, Finding | None]:
     """``run`` with our own results where onnxruntime is no reference for them.
