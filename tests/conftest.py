@@ -45,6 +45,12 @@ NIGHTLY = (200, 3600.0)
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Return nothing; adds the options of this repository."""
     group = parser.getgroup("burn-import")
+    _add_selections(group)
+    _add_folders(group)
+    _add_fuzzing(group)
+
+
+def _add_selections(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--update-golden",
         action="store_true",
@@ -59,6 +65,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--nightly", action="store_true", help=text)
     text = "build and install the packages of tests/packaging with the package index"
     group.addoption("--packaging", action="store_true", help=text)
+
+
+def _add_folders(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--zoo",
         type=Path,
@@ -73,6 +82,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FOLDER",
         help="small models with recorded outputs, which are not in the repository",
     )
+
+
+def _add_fuzzing(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--fuzz-seconds",
         type=float,

@@ -66,33 +66,36 @@ class Net(Protocol):
 Reference = Callable[[Net, Value], Value]
 
 
+def _bottleneck(
+    net: Net, at: str, x: Value, given: int, out: int, step: int, base: int, groups: int
+) -> Value:
+    inner = out // 4 * base
+    size = (inner, inner)
+    y = net.conv(f"{at}.conv1", x, (given, inner), 1)
+    y = net.call("relu", net.norm(f"{at}.bn1", y, inner))
+    y = net.conv(f"{at}.conv2", y, size, 3, stride=step, padding=1, groups=groups)
+    y = net.call("relu", net.norm(f"{at}.bn2", y, inner))
+    y = net.conv(f"{at}.conv3", y, (inner, out), 1)
+    return net.norm(f"{at}.bn3", y, out)
+
+
+def _basic_block(net: Net, at: str, x: Value, given: int, out: int, step: int) -> Value:
+    y = net.conv(f"{at}.conv1", x, (given, out), 3, stride=step, padding=1)
+    y = net.call("relu", net.norm(f"{at}.bn1", y, out))
+    y = net.conv(f"{at}.conv2", y, (out, out), 3, padding=1)
+    return net.norm(f"{at}.bn2", y, out)
+
+
 def resnet(
     depths: Sequence[int], *, deep: bool = False, groups: int = 1, base: int = 1
 ) -> Reference:
     """Return a ResNet of 8 to 64 channels; ``base`` times as wide inside of blocks."""
 
-    def block(net: Net, at: str, x: Value, given: int, width: int, step: int) -> Value:
-        inner, out = width * base, width * (4 if deep else 1)
+    def block(net: Net, at: str, x: Value, given: int, out: int, step: int) -> Value:
         if deep:
-            y = net.conv(f"{at}.conv1", x, (given, inner), 1)
-            y = net.call("relu", net.norm(f"{at}.bn1", y, inner))
-            y = net.conv(
-                f"{at}.conv2",
-                y,
-                (inner, inner),
-                3,
-                stride=step,
-                padding=1,
-                groups=groups,
-            )
-            y = net.call("relu", net.norm(f"{at}.bn2", y, inner))
-            y = net.conv(f"{at}.conv3", y, (inner, out), 1)
-            y = net.norm(f"{at}.bn3", y, out)
+            y = _bottleneck(net, at, x, given, out, step, base, groups)
         else:
-            y = net.conv(f"{at}.conv1", x, (given, out), 3, stride=step, padding=1)
-            y = net.call("relu", net.norm(f"{at}.bn1", y, out))
-            y = net.conv(f"{at}.conv2", y, (out, out), 3, padding=1)
-            y = net.norm(f"{at}.bn2", y, out)
+            y = _basic_block(net, at, x, given, out, step)
         if step != 1 or given != out:
             x = net.conv(f"{at}.downsample.0", x, (given, out), 1, stride=step)
             x = net.norm(f"{at}.downsample.1", x, out)
@@ -105,9 +108,8 @@ def resnet(
         for stage, depth in enumerate(depths):
             for number in range(depth):
                 step = 2 if stage and not number else 1
-                at = f"layer{stage + 1}.{number}"
-                x = block(net, at, x, given, 8 << stage, step)
-                given = (8 << stage) * (4 if deep else 1)
+                at, out = f"layer{stage + 1}.{number}", 8 << stage + 2 * deep
+                x, given = block(net, at, x, given, out, step), out
         return net.linear("fc", net.flatten(net.adaptive(x, 1), 1), (given, 5))
 
     return run
