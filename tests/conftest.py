@@ -34,7 +34,7 @@ if hasattr(core, "function_digest"):  # a private name, which may change
     core.function_digest = cache(core.function_digest)
 #: How many random graphs a plain run compares, and one with ``--all-cases``.
 FEW_GRAPHS, GRAPHS = 5, 60
-#: How long each reader is fuzzed by a run that says nothing of it.
+#: How long each reader is fuzzed by default.
 FUZZ_SECONDS = 0.2
 #: What ``--durations`` shows by default takes at least so many seconds.
 _SHORTEST_SHOWN = 0.005
@@ -244,7 +244,7 @@ def tmp_path(
 
 @pytest.fixture(scope="session")
 def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder in which mypy keeps what it knows of the runtime.
+    """Return the folder of mypy's cache for the runtime.
 
     It begins with the cache of mypy's own runs at the root, which have the same
     options: .ci/run checks the whole project before its tests.

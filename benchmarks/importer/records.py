@@ -96,7 +96,7 @@ def watched(process: subprocess.Popen[str]) -> Usage:
 
 
 def _status(pid: int) -> dict[str, int]:
-    """The sizes in KiB that the kernel tells of a process; empty if it is gone."""
+    """The sizes in KiB of a process by the kernel; empty if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

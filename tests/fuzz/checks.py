@@ -311,7 +311,7 @@ def _beyond(got: list[Any], run: Run, noise: list[float], factor: float) -> str 
 def _coarse(
     got: list[Any], expected: list[Any], noise: list[float], factor: float
 ) -> tuple[list[Any], list[float]]:
-    """Results and noise in lower precision, which says nothing where it is large."""
+    """Return results and noise in lower precision, which is ignored where large."""
     results, bounds = [], []
     for y, z, slack in zip(got, expected, noise, strict=True):
         plain = isinstance(z, list) or z.dtype.kind != "f" or is_not_finite(z)

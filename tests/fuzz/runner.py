@@ -1,4 +1,4 @@
-"""Running many seeds in worker processes, and counting what comes of them."""
+"""Running many seeds in worker processes, and counting the outcomes."""
 
 from __future__ import annotations
 

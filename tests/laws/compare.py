@@ -67,7 +67,7 @@ def assert_type(
     assert len(inferred.shape) == array.ndim, inferred.name
     for dim, extent in zip(inferred.shape, array.shape, strict=True):
         if extent == 0 and array.shape[0] == 0 and not isinstance(dim, int):
-            continue  # rows of a loop without rounds: nobody knows their extents
+            continue  # rows of a loop without iterations have unknown extents
         if is_unnamed(dim):
             if str(dim).startswith("?"):
                 symbols.setdefault(str(dim), extent)

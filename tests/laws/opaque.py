@@ -1,4 +1,4 @@
-"""Tensors whose contents nobody may see before they are computed, as when printing."""
+"""Tensors whose contents may not be read before they are computed."""
 
 from typing import Any
 

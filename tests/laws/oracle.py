@@ -1,4 +1,4 @@
-"""What others compute for a model of one node."""
+"""Results of reference engines for a model of one node."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from burn_ir.ops.cast import NARROW
 from tests.laws.models import mapped
 from tests.strategies.registry import Example, Key
 
-#: Who reference_results each (domain, operator, version), for the report at the end.
+#: The engines that checked each (domain, operator, version).
 REFERENCES: dict[tuple[str, str, int], set[str]] = {}
 
 _NO_KERNEL = (
@@ -39,7 +39,7 @@ def reference_results(
 ) -> list[Any] | None:
     """The results by onnxruntime, else the example itself, else ONNX's reference.
 
-    None if nobody can run this version.
+    None if no engine can run this version.
     """
     results = by_onnxruntime(model, feeds)
     reference = "onnxruntime"
@@ -48,7 +48,7 @@ def reference_results(
     if results is None:
         results, reference = by_reference(model, feeds), "reference"
     if results is None:
-        reference = "nobody"
+        reference = "none"
     REFERENCES.setdefault((*key, version), set()).add(reference)
     return results
 

@@ -1,4 +1,4 @@
-"""Models of other people with fewer bits: close to what they compute in float32.
+"""Third-party models with fewer bits: close to what they compute in float32.
 
 Several exports of one architecture, whose products are the same, take turns: one has
 bfloat16, the next int8.

@@ -19,7 +19,7 @@ from tests.laws.models import onnx_attribute
 from tests.strategies import Example, cases, examples
 from tests.strategies.registry import Key, Maybe
 
-#: Operators that draw at random, whose values nobody can compare.
+#: Random operators, whose values cannot be compared.
 RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"}
     | {"RandomUniform", "RandomUniformLike", "Dropout"}

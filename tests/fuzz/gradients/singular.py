@@ -1,4 +1,4 @@
-"""Points of a graph in float64 at which a derivative says nothing about differences.
+"""Points of a graph in float64 where derivatives and differences are unrelated.
 
 The slope of a root at 0 is infinite, and so are those of arcs at the ends of what they
 are defined for. A chain of them and of a slope of 0 is NaN, in PyTorch as well, where
