@@ -50,7 +50,7 @@ def test_structs_are_compared_by_identity_and_frozen_ones_by_fields() -> None:
     with pytest.raises(AttributeError, match=r"Extent\.size"):
         Extent(1).size = 2  # type: ignore[misc]
     with pytest.raises(AttributeError, match=r"cannot delete Extent\.size"):
-        del Extent(1).size  # type: ignore[misc]
+        del Extent(1).size
 
 
 def test_a_copy_with_other_values_forgets_what_was_cached() -> None:
