@@ -19,7 +19,7 @@ from burn.tensor import Tensor
 FUNCTIONS, OPERANDS = 64, 12
 
 
-class Abilities(NamedTuple):
+class KernelSupport(NamedTuple):
     """The expressions that the kernels of a device can compute.
 
     ``takes`` returns whether a device supports an expression; ``primitives`` are the
@@ -42,7 +42,7 @@ class _FusedExpression(NamedTuple):
     reads: Counter[int]
 
 
-def fuse_elementwise(steps: Steps, graph: Graph, abilities: Abilities) -> Steps:
+def fuse_elementwise(steps: Steps, graph: Graph, abilities: KernelSupport) -> Steps:
     """Fuse each chain of elementwise operations into one step."""
     fused: list[Step | Read | None] = []
     wholes: dict[int, tuple[int, _FusedExpression]] = {}
@@ -67,7 +67,7 @@ def _absorbable_slot(
     whole: _FusedExpression,
     wholes: dict[int, tuple[int, _FusedExpression]],
     graph: Graph,
-    abilities: Abilities,
+    abilities: KernelSupport,
 ) -> int | None:
     """Return a slot that only ``whole`` reads and that it can absorb, or None."""
     for slot in [arg.place for arg in whole.args if type(arg) is Slot]:
@@ -81,7 +81,7 @@ def _absorbable_slot(
 
 
 def _expression_of(
-    step: Step, graph: Graph, abilities: Abilities
+    step: Step, graph: Graph, abilities: KernelSupport
 ) -> _FusedExpression | None:
     """Return the expression that a step computes, or None if it is not fused."""
     if len(step.outputs) != 1 or graph.is_folded(step):
@@ -113,7 +113,7 @@ def _expression_of(
 
 
 def _device_expression(
-    step: Step, operands: list[Any], forms: list[Any], abilities: Abilities
+    step: Step, operands: list[Any], forms: list[Any], abilities: KernelSupport
 ) -> tuple[Element, tuple[int, ...]] | None:
     """Return the expression of a cast, or of a primitive that has a formula."""
     operand = operands[0]
@@ -129,7 +129,7 @@ def _device_expression(
     return Element(step.primitive, (dtype,), dtype, (operand,), numbers), shape
 
 
-def _is_within_limits(whole: _FusedExpression, abilities: Abilities) -> bool:
+def _is_within_limits(whole: _FusedExpression, abilities: KernelSupport) -> bool:
     if whole.element.size > FUNCTIONS or len(whole.args) > OPERANDS:
         return False
     return abilities.takes(whole.element)
