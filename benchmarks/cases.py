@@ -69,7 +69,7 @@ class Children:
         )
 
     def printed(self, code: str, *arguments: str) -> str:
-        """What a process that runs ``code`` prints.
+        """Return the output of a process that runs ``code``.
 
         Raises:
             RuntimeError: it fails.

@@ -56,7 +56,7 @@ def vector(size: int, value: float) -> Any:
 
 
 def seen_by(attention_mask: Tensor, count: int, past: int) -> Tensor:
-    """What is added to scores, as PyTorch's exporter writes it."""
+    """Return the mask to add to scores, as PyTorch's exporter writes it."""
     at = ops.arange(past + count).unsqueeze((0, 1, 2))
     row = (ops.arange(count) + past).unsqueeze((0, 1, 3))
     mask = attention_mask.cast(burn.bool_)[:, : past + count].unsqueeze((1, 2))

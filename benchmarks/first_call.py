@@ -123,7 +123,7 @@ def cache(folder: Path, options: Any, turn: int) -> Path:
 def child(
     engine: str, given: dict[str, tuple[str, ...]], kernels: Path, options: Any
 ) -> str:
-    """What a process of an engine prints."""
+    """Return the output of a process of an engine."""
     paths = [str(ROOT), *(str(ROOT / source) for source in SOURCES)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):

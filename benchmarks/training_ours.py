@@ -173,7 +173,7 @@ NETWORKS: dict[str, Any] = {
 
 
 def loss_of(net: Any, x: Any, target: Any) -> Any:
-    """The cross entropy of what ``net`` makes of a batch."""
+    """The cross entropy of ``net`` on a batch."""
     return ops.mean(-ops.sum(ops.log_softmax(net(x)) * target, -1))
 
 

@@ -34,7 +34,7 @@ if hasattr(core, "function_digest"):  # a private name, which may change
     core.function_digest = cache(core.function_digest)
 #: How many random graphs a plain run compares, and one with ``--all-cases``.
 FEW_GRAPHS, GRAPHS = 5, 60
-#: How long each reader is fuzzed by a run that says nothing of it.
+#: How long each reader is fuzzed by default.
 FUZZ_SECONDS = 0.2
 #: What ``--durations`` shows by default takes at least so many seconds.
 _SHORTEST_SHOWN = 0.005
@@ -45,6 +45,12 @@ NIGHTLY = (200, 3600.0)
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Return nothing; adds the options of this repository."""
     group = parser.getgroup("burn-import")
+    _add_selections(group)
+    _add_folders(group)
+    _add_fuzzing(group)
+
+
+def _add_selections(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--update-golden",
         action="store_true",
@@ -59,6 +65,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--nightly", action="store_true", help=text)
     text = "build and install the packages of tests/packaging with the package index"
     group.addoption("--packaging", action="store_true", help=text)
+
+
+def _add_folders(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--zoo",
         type=Path,
@@ -73,6 +82,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FOLDER",
         help="small models with recorded outputs, which are not in the repository",
     )
+
+
+def _add_fuzzing(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--fuzz-seconds",
         type=float,
@@ -232,7 +244,7 @@ def tmp_path(
 
 @pytest.fixture(scope="session")
 def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder in which mypy keeps what it knows of the runtime.
+    """Return the folder of mypy's cache for the runtime.
 
     It begins with the cache of mypy's own runs at the root, which have the same
     options: .ci/run checks the whole project before its tests.
@@ -246,7 +258,7 @@ def mypy_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def nightly(request: pytest.FixtureRequest) -> bool:
-    """Whether the run has the sizes of a night."""
+    """Return whether the run has the sizes of a night."""
     return bool(request.config.option.nightly)
 
 

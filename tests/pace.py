@@ -51,7 +51,7 @@ def counted_calls(function: Callable[[], object]) -> int:
 
 
 def slowness() -> float:
-    """How many times as long as usual this interpreter takes now, 1 at least."""
+    """Return the current slowdown of this interpreter, 1 at least."""
     return max(1.0, statistics.median(_piece() for _ in range(5)) / _USUAL)
 
 

@@ -33,17 +33,17 @@ ROWS = (
         "no PyTorch",
         r"could not import '(torch|onnxscript|transformers|timm|sklearn)\w*'|"
         r"needs PyTorch|needs torch",
-        "whoever installs `torch` or the extra `references`; not `.ci/run`",
+        "runs with `torch` or the extra `references`; not `.ci/run`",
     ),
     Row(
-        "no models of other people",
+        "no third-party models",
         r"--zoo|--burn-fixtures|the zoo is not here|no weights (in|of) |both folders",
-        "whoever has the folders; not `.ci/run`",
+        "runs with `--zoo` and `--burn-fixtures`; not `.ci/run`",
     ),
     Row(
-        "the package index is not asked for",
+        "no `--packaging`",
         r"--packaging",
-        "whoever passes `--packaging`, which needs the package index; not `.ci/run`",
+        "runs with `--packaging`, which needs the package index; not `.ci/run`",
     ),
     Row(
         "a tool is missing",
@@ -66,19 +66,19 @@ ROWS = (
         "PyTorch cannot export or trace the case",
         r"tests/importer/(aten|roles|torchscript)/test_torch\w*\.py|"
         r"not in the code of an archive",
-        "nobody, until PyTorch can",
+        "never, until PyTorch can",
     ),
     Row(
         "the operator is refused, or cannot be compared",
         r"tests/importer/aten/opinfo/",
-        "nobody; `tests/importer/aten/opinfo/differences.py` has the reasons",
+        "never; `tests/importer/aten/opinfo/differences.py` has the reasons",
     ),
     Row(
         "the case does not exist",
         r"draws anew|a case about memory|before opset \d+|"
         r"got empty parameter set|"
         r"tests/ir/test_laws\.py|tests/zoo/test_parity\.py",
-        "nobody: no gradient, no repeatable result, or no such version",
+        "never: no gradient, no repeatable result, or no such version",
     ),
 )
 UNEXPLAINED = "no row of tests/skips.py explains it"

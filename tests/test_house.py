@@ -41,7 +41,19 @@ LARGE_FOLDERS = {
     "ir/burn_ir/ops": "one file for each family of operators",
     "runtime/burn/ops": "one file for each family of primitives",
 }
-FUNCTION_LINES = 45
+#: Lines of a function without its docstring.
+FUNCTION_LINES = 30
+#: Functions with more lines, by folder, and the longest one. Only lower.
+LONG_FUNCTIONS = {
+    "benchmarks": 8,
+    "examples": 1,
+    "importer": 50,
+    "ir": 10,
+    "runtime": 67,
+    "templates": 7,
+    "tests": 76,
+}
+LONGEST_FUNCTION = 45
 README_LINES = 80
 # An absolute path below a folder that only one machine has, and the hosts of package
 # registries: neither means anything to a reader elsewhere.
@@ -83,12 +95,14 @@ def python_files() -> tuple[Path, ...]:
 
 @cache
 def parse(path: Path) -> ast.Module:
-    """Return the statements of one file, without the expressions that no test reads.
+    """Return the statements and docstrings of one file, without other expressions.
 
     Every test shares them, so that each file is parsed once.
     """
     tree = ast.parse(path.read_text("utf-8"), str(path))
     for node in statements(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
         for field in UNREAD:
             node.__dict__.pop(field, None)
     return tree
@@ -153,12 +167,22 @@ def broad_handlers(tree: ast.Module) -> list[int]:
     return lines
 
 
+def docstring_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the number of lines of the docstring of a function."""
+    first = node.body[0]
+    text = getattr(getattr(first, "value", None), "value", None)
+    if not isinstance(first, ast.Expr) or not isinstance(text, str):
+        return 0
+    return (first.end_lineno or first.lineno) - first.lineno + 1
+
+
 def long_functions(tree: ast.Module) -> list[tuple[str, int, int]]:
     """Return name, line and length of each function above the limit."""
     results = []
     for node in statements(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
+            length -= docstring_lines(node)
             if length > FUNCTION_LINES:
                 results.append((node.name, node.lineno, length))
     return results
@@ -263,19 +287,23 @@ def test_folders_are_small() -> None:
 
 
 def test_functions_are_short() -> None:
-    long = [
-        f"{place(path, line)}: {name} has {length} lines"
-        for path in python_files()
-        for name, line, length in findings(path).functions
-    ]
-    assert not long, "\n".join(long)
+    counts, long = Counter[str](), []
+    for path in python_files():
+        for name, line, length in findings(path).functions:
+            counts[path.relative_to(ROOT).parts[0]] += 1
+            long.append(f"{length} lines: {place(path, line)}: {name}")
+    more = counts - Counter(LONG_FUNCTIONS)
+    assert not more, "\n".join([str(more), *sorted(long)])
+    assert max(int(text.split()[0]) for text in long) <= LONGEST_FUNCTION
 
 
 def test_long_functions_are_found() -> None:
     body = "    pass\n" * FUNCTION_LINES
-    assert long_functions(ast.parse(f"def f():\n{body}")) == [
-        ("f", 1, FUNCTION_LINES + 1)
-    ]
+    for docstring in ("", '    """Two\n\n    lines."""\n'):
+        assert long_functions(ast.parse(f"def f():\n{docstring}{body}")) == [
+            ("f", 1, FUNCTION_LINES + 1)
+        ]
+    assert not long_functions(ast.parse("def f():\n" + body[: -len("    pass\n")]))
 
 
 def test_no_broad_except() -> None:

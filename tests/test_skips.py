@@ -23,7 +23,7 @@ def test_the_readme_has_the_table() -> None:
     [
         ("tests/x.py", "could not import 'cupy': no module", "no CUDA device"),
         ("tests/x.py", "could not import 'torch': no module", "no PyTorch"),
-        ("tests/x.py", "no models in zoo/ (see --zoo)", "no models of other people"),
+        ("tests/x.py", "no models in zoo/ (see --zoo)", "no third-party models"),
         (
             "tests/x.py",
             "ruff is of the extra dev and not installed",

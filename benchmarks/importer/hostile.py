@@ -47,13 +47,13 @@ class Answer(NamedTuple):
     peak: float
 
     def is_too_much(self) -> bool:
-        """Whether the file took more than it may, or got no answer."""
+        """Return whether the file took more than it may, or got no answer."""
         within = self.seconds < MOST_SECONDS and self.peak < MOST_MEBIBYTES
         return not within or self.code not in ANSWERS
 
 
 def answers(folder: Path) -> Iterator[Answer]:
-    """What the command says of each file below a folder."""
+    """Return the command's messages about each file below a folder."""
     with TemporaryDirectory() as name:
         children, warm = Children(Path(name)), False
         paths = [p for p in sorted(folder.rglob("*")) if p.name.endswith(SUFFIXES)]

@@ -74,7 +74,7 @@ def spent() -> float:
 
 
 def watched(process: subprocess.Popen[str]) -> Usage:
-    """What a process takes until it ends.
+    """Return the seconds and the memory of a process.
 
     Raises:
         RuntimeError: it fails.
@@ -96,7 +96,7 @@ def watched(process: subprocess.Popen[str]) -> Usage:
 
 
 def _status(pid: int) -> dict[str, int]:
-    """The sizes in KiB that the kernel tells of a process; empty if it is gone."""
+    """The sizes in KiB of a process by the kernel; empty if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
@@ -110,7 +110,7 @@ def _status(pid: int) -> dict[str, int]:
 
 
 def copied(source: Path, target: Path, keep: bool = False) -> Usage:
-    """What ``cp`` takes, and the system to write what it copied."""
+    """Return the seconds of ``cp`` and of writing the copy to disk."""
     start, before = perf_counter(), spent()
     subprocess.run(["cp", "--sparse=never", source, target], check=True)
     with open(target, "rb+") as file:
@@ -164,7 +164,7 @@ def conversions(
 
 
 def converted(children: Children, source: Path, target: Path) -> Usage:
-    """What the command takes to write a record, which is gone after."""
+    """Return the seconds of the command to write a record, which is removed."""
     usage = watched(children.start(CONVERT, str(source), "-o", str(target)))
     target.unlink()
     return usage

@@ -1,4 +1,4 @@
-"""Fine-tunes the digits classifier by a loop of one's own, in bfloat16.
+"""Fine-tunes the digits classifier with a custom loop, in bfloat16.
 
 Gradients, clipping and the update are written out where ``train.step`` has them built
 in. Run it as ``python examples/custom_loop/run.py``; it writes ``generated/`` beside

@@ -1,7 +1,7 @@
 """Turns a pipeline of scikit-learn into Python source, and compares the two.
 
 Run it as ``python examples/tabular/run.py``; it writes ``generated/`` beside itself. It
-needs scikit-learn and skl2onnx, which write the ONNX file. The module that comes of it
+needs scikit-learn and skl2onnx, which write the ONNX file. The generated module
 needs neither.
 """
 

@@ -111,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
             self._fail(HTTPStatus.NOT_FOUND, f"expected /, got {self.path}")
 
     def do_POST(self) -> None:
-        """Send what the network makes of a picture."""
+        """Send the network's scores of a picture."""
         length = int(self.headers.get("Content-Length", 0))
         if self.path != "/classify":
             self._fail(HTTPStatus.NOT_FOUND, f"expected /classify, got {self.path}")

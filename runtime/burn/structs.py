@@ -56,6 +56,9 @@ class FrozenStruct(_Fields):
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"cannot assign to {type(self).__name__}.{name}")
 
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"cannot delete {type(self).__name__}.{name}")
+
     def _values(self) -> tuple[Any, ...]:
         return tuple([getattr(self, name) for name in self._fields])
 

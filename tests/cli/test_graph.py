@@ -12,7 +12,7 @@ from onnx import helper
 
 from burn_import.drawing.files import dot_of, svg_of
 from burn_import.drawing.flow import MOST_BOXES, Flow, FlowBox, flow_of
-from burn_import.drawing.layout import CHARACTER, Layout, Placed, layout
+from burn_import.drawing.layout import CHARACTER, Layout, Rectangle, layout
 from burn_import.pipeline import assemble_model
 from tests.cli.commands import run
 from tests.importer.onnx_files import graph, model, saved, stored
@@ -37,7 +37,7 @@ def links(flow: Flow) -> set[tuple[str, str]]:
 
 def assert_apart(drawn: Layout) -> None:
     """Assert that no two boxes overlap, and no edge crosses a box."""
-    rows: dict[float, list[Placed]] = {}
+    rows: dict[float, list[Rectangle]] = {}
     for box in drawn.boxes:
         assert box.x >= 0 and box.x + box.width <= drawn.width
         assert box.y >= 0 and box.y + box.height <= drawn.height

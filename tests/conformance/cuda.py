@@ -17,7 +17,7 @@ TEST = "test_the_device_agrees_with_the_host["
 
 
 def record(report: Path) -> dict[str, str]:
-    """What became of each operator: ``yes``, or why it did not run.
+    """Return the result of each operator: ``yes``, or the reason of a failure.
 
     Raises:
         ValueError: an operator failed, or nothing was tested.
@@ -38,7 +38,7 @@ def record(report: Path) -> dict[str, str]:
 
 
 def stored() -> Mapping[str, str]:
-    """What was recorded last, by the operator's name."""
+    """Return the last recorded results, by operator name."""
     recorded: Mapping[str, str] = json.loads(STORED.read_text("utf-8"))
     return recorded
 

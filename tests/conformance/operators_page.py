@@ -193,7 +193,7 @@ def _floating(example: Example) -> bool:
 
 
 def trail(graph: Graph, node: Node) -> tuple[bool, list[str]]:
-    """Whether a gradient leads from a result to an operand, and what stops others."""
+    """Return whether a result has a gradient by an operand, and what stops others."""
     try:
         return traced(graph, node, composites=False)
     except FAULTS:  # its composites want to know what is an intermediate
@@ -231,7 +231,7 @@ def inside(value: Any) -> Iterator[Symbol]:
 def symbols(
     tracer: Tracer, graph: Graph, names: Sequence[str | None]
 ) -> list[Tensor | None]:
-    """What a ``lower`` is called with to see what it calls."""
+    """Return the symbols to trace a ``lower`` with."""
     return [
         None if name is None else tracer.symbol(graph.type(name), name)
         for name in names

@@ -67,7 +67,7 @@ def score(passed: Mapping[str, set[str]]) -> dict[str, Any]:
 
 
 def counted(chosen: Sequence[Case], passed: set[str]) -> Count:
-    """How many of the chosen cases passed, and how many there are."""
+    """Return the numbers of passed and of chosen cases."""
     return sum(case.name in passed for case in chosen), len(chosen)
 
 

@@ -38,7 +38,7 @@ class Variant:
     each_alone: bool = False
 
     def differs(self, case: Case) -> bool:
-        """Whether the variant changes the case, which may be the plain one."""
+        """Return whether the variant changes the case, which may be the plain one."""
         if self.store is not None:
             places = self.places(len(case.inputs))
             return any(_stored(case.inputs[i]) for i in places)
@@ -70,7 +70,7 @@ class Variant:
 
 
 def _stored(declared: str) -> bool:
-    """Whether an input of the type called ``declared`` can be a stored array."""
+    """Return whether an input of the type called ``declared`` can be a stored array."""
     return "[" in declared and not declared.startswith("string")
 
 

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 import burn
 from burn_import import load
 from burn_import.export.errors import ExportError
-from burn_import.export.update import Counterpart, update_onnx
+from burn_import.export.update import TensorLocation, update_onnx
 from burn_import.output import OutputRefused
 from tests.modules import Array, call, onnxruntime_outputs
 
@@ -144,11 +144,11 @@ def test_weights_that_the_importer_would_read_otherwise(
 ) -> None:
     """A wrongly written tensor is detected, and no file is written."""
 
-    def halved(self: Counterpart, array: Array, like: Array) -> Array:
+    def halved(self: TensorLocation, array: Array, like: Array) -> Array:
         turned = array.T if self.transposed else array
         return (turned.reshape(like.shape) / 2).astype(like.dtype)
 
-    monkeypatch.setattr(Counterpart, "contents", halved)
+    monkeypatch.setattr(TensorLocation, "contents", halved)
     weights = {k: v.astype(np.float32) for k, v in trained(DIGITS).items()}
     with pytest.raises(ExportError, match="reads otherwise"):
         update_onnx(DIGITS, weights, tmp_path / "out.onnx")

@@ -76,7 +76,7 @@ class Finding:
 
     @property
     def signature(self) -> tuple[str, str, bool]:
-        """What tells one sort of failure from another."""
+        """Return the key that distinguishes kinds of failures."""
         return self.kind, self.check, self.inputs == NOT_FINITE
 
 
@@ -108,7 +108,7 @@ class Run:
 
 
 def report_of(case: FuzzCase, thorough: bool | None = None) -> Report:
-    """What the project makes of ``case``.
+    """Return the report about ``case``.
 
     ``thorough`` runs generated kernels and lower precisions as well; None does so for
     one seed of eight.
@@ -158,9 +158,9 @@ def findings_of(case: FuzzCase, runs: list[Run], thorough: bool) -> Iterator[Fin
     """All that is not right about a graph."""
     try:
         with imported(case.model, IMPORTS["no passes"]) as module:
-            judged = [_judged(run, case, module) for run in runs]
-        yield from (finding for _, finding in judged if finding is not None)
-        runs = [run for run, _ in judged if run is not None]
+            compared = [_with_own_results(run, case, module) for run in runs]
+        yield from (finding for _, finding in compared if finding is not None)
+        runs = [run for run, _ in compared if run is not None]
         for name, options in IMPORTS.items():
             with imported(case.model, options) as module:
                 own = [of_finite_passes(run, case, module, options) for run in runs]
@@ -188,8 +188,10 @@ def _further(case: FuzzCase) -> Iterator[tuple[str, str]]:
         yield from check_dtype(case)
 
 
-def _judged(run: Run, case: FuzzCase, module: Any) -> tuple[Run | None, Finding | None]:
-    """``run`` with our own results where onnxruntime is no judge of them.
+def _with_own_results(
+    run: Run, case: FuzzCase, module: Any
+) -> tuple[Run | None, Finding | None]:
+    """``run`` with our own results where onnxruntime is no reference for them.
 
     None in place of it if there are no results to compare. Other ways to run the graph
     are compared with these results, so that what is explained hides nothing there.
@@ -284,7 +286,7 @@ def _compared(
 
 
 def difference_beyond_noise(got: list[Any], run: Run, factor: float = 1) -> str | None:
-    """What is different beyond noise, and beyond rounding inside of the graph.
+    """Return the difference beyond noise, and beyond rounding inside of the graph.
 
     Elements that rounding changes are compared with what it may make of each.
     """
@@ -309,7 +311,7 @@ def _beyond(got: list[Any], run: Run, noise: list[float], factor: float) -> str 
 def _coarse(
     got: list[Any], expected: list[Any], noise: list[float], factor: float
 ) -> tuple[list[Any], list[float]]:
-    """Results and noise in lower precision, which says nothing where it is large."""
+    """Return results and noise in lower precision, which is ignored where large."""
     results, bounds = [], []
     for y, z, slack in zip(got, expected, noise, strict=True):
         plain = isinstance(z, list) or z.dtype.kind != "f" or is_not_finite(z)

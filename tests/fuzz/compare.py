@@ -21,7 +21,7 @@ SMALLEST = 1e-6
 def difference(
     got: Sequence[Any], expected: Sequence[Any], noise: Sequence[float]
 ) -> str | None:
-    """What is different, for the first output that differs; None if nothing is.
+    """Return the difference of the first output that differs, else None.
 
     Dtypes, shapes, and values that are not floating have to be equal. Floating values
     may differ by rounding and by ``noise``, which is given for each output.

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 from tests.fuzz.generator import FuzzCase
 from tests.fuzz.generator.trial import Rejected, as_arrays
-from tests.fuzz.judge.session import REFUSALS, session_of
+from tests.fuzz.reference.session import REFUSALS, session_of
 
 #: Types of values that NumPy cannot hold as they are, by onnxruntime's names.
 UNSHOWN = (
@@ -24,7 +24,7 @@ UNSHOWN = (
 
 
 def _is_shown(kind: str) -> bool:
-    """Whether onnxruntime shows the contents of a value of a type as they are."""
+    """Return whether onnxruntime returns values of a type unchanged."""
     inner = kind.removeprefix("seq(").removeprefix("tensor(")
     return not inner.startswith(UNSHOWN)
 

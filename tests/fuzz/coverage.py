@@ -42,7 +42,7 @@ def supported() -> set[Versioned]:
 
 
 def _is_gone(key: Key, opset: int) -> bool:
-    """Whether ONNX has no such operator at an opset, or deprecates it."""
+    """Return whether ONNX has no such operator at an opset, or deprecates it."""
     if key[0]:
         return False
     if not onnx.defs.has(key[1], opset, ""):
@@ -71,7 +71,7 @@ def work(profile: str, seeds: range) -> None:
 
 
 def counts(profiles: Iterable[str], seeds: range) -> Counter[Versioned]:
-    """In how many graphs each operator is, by version.
+    """Return the number of graphs with each operator, by version.
 
     Graphs whose trial runs end the process, as onnxruntime sometimes does, count none.
     """
@@ -97,7 +97,7 @@ def _lines(profile: str, seeds: range) -> list[str]:
 
 
 def table(results: Counter[Versioned], graphs: int) -> str:
-    """What is never generated, and what seldom is."""
+    """Return the operators that are never generated, and the rare ones."""
     wanted = supported()
     missing = sorted(wanted - results.keys())
     names = {key[:2] for key in wanted}

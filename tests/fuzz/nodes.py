@@ -38,7 +38,7 @@ REFUSALS = (
 
 
 def are_differences_explained(case: FuzzCase, feeds: Mapping[str, Any]) -> bool:
-    """Whether rules explain all nodes that differ from onnxruntime's, if any does.
+    """Return whether rules explain all nodes that differ from onnxruntime's.
 
     If none does, a rule about what rounding decides on has to match a node, or a value
     is a rounding of 0, which decides on its product with an infinity. Each node runs
@@ -73,7 +73,7 @@ def _is_rounded_zero(value: Any) -> bool:
 
 
 def _is_close(node: NodeProto, values: Mapping[str, Any]) -> bool:
-    """Whether rounding of its operands tells what a node makes."""
+    """Return whether rounding of its operands tells what a node makes."""
     if not all(name in values for name in node.input if name):
         return False
     return explanation(node, [values.get(name) for name in node.input]) is not None
@@ -142,7 +142,7 @@ def _constants(contents: Contents, nodes: Sequence[NodeProto]) -> list[NodeProto
 def _differs(
     contents: Contents, nodes: Sequence[NodeProto], noisy: bool = True
 ) -> bool:
-    """Whether nodes with values that are not finite differ from onnxruntime's.
+    """Return whether nodes with values that are not finite differ from onnxruntime's.
 
     They may differ by what noise on their operands does, if ``noisy``.
     """

@@ -17,7 +17,7 @@ from tests.fuzz.generator.trial import (
     scale_of,
 )
 from tests.fuzz.generator.values import NOISE, with_noise
-from tests.fuzz.judge.session import REFUSALS, session_of
+from tests.fuzz.reference.session import REFUSALS, session_of
 
 
 class Discarded(Exception):  # noqa: N818
@@ -110,7 +110,7 @@ def _noise_between(
 
 
 def _is_smooth(exact: Any, noisy: Any) -> bool:
-    """Whether two runs differ by no more than small differences of floats."""
+    """Return whether two runs differ by no more than small differences of floats."""
     if isinstance(exact, list):
         return len(exact) == len(noisy) and all(map(_is_smooth, exact, noisy))
     if exact.shape != noisy.shape:
@@ -123,7 +123,7 @@ def _is_smooth(exact: Any, noisy: Any) -> bool:
 def reference_outputs(
     model: onnx.ModelProto, feeds: Mapping[str, Any]
 ) -> list[Any] | None:
-    """What ONNX's reference evaluator computes; None if it cannot."""
+    """Return the results of ONNX's reference evaluator; None if it has none."""
     try:
         with np.errstate(all="ignore"):
             results = ReferenceEvaluator(model).run(None, dict(feeds))

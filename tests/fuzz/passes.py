@@ -23,7 +23,7 @@ from tests.laws.models import mapped
 
 
 def check_passes(case: FuzzCase) -> Iterator[tuple[str, str]]:
-    """What each pass that changes the graph changes of what it computes.
+    """Yield the difference of results that each pass makes.
 
     Pairs of the name of the check and the difference.
     """
@@ -49,7 +49,7 @@ def check_passes(case: FuzzCase) -> Iterator[tuple[str, str]]:
 
 
 def results(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-    """What a graph computes."""
+    """Return the results of a graph."""
     home = Cpu()
     with np.errstate(all="ignore"):
         values = evaluate(graph, [mapped(lambda v: Tensor(v, home), x) for x in inputs])
@@ -106,7 +106,7 @@ def gradients(
 def different_gradients(
     got: list[Any] | None, expected: list[Any], graph: Graph, inputs: Sequence[Any]
 ) -> str | None:
-    """How gradients differ; None if they do not, or are not smooth near the inputs."""
+    """Return the difference of gradients; None if none, or not smooth."""
     if got is None:
         got = [np.zeros_like(x) for x in expected]
     text, bounds = None, [0.0] * len(expected)
@@ -126,7 +126,7 @@ def different_gradients(
 def _noise_of_rounding(
     graph: Graph, inputs: Sequence[Any], expected: list[Any]
 ) -> list[float]:
-    """What errors of rounding in the backward pass change of each gradient.
+    """Return the change of each gradient by rounding errors in the backward pass.
 
     Noise on the inputs does not tell it of a gradient whose terms cancel whatever they
     are. It is 0 for all if one is larger than ``MOST_ROUNDING``.

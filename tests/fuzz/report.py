@@ -76,7 +76,7 @@ def model_of(text: str) -> onnx.ModelProto:
 
 
 def _is_same(parsed: onnx.ModelProto, model: onnx.ModelProto) -> bool:
-    """Whether text kept the nodes and the stored arrays of ``model``."""
+    """Return whether text kept the nodes and the stored arrays of ``model``."""
     a, b = parsed.graph, model.graph
     if [n.SerializeToString() for n in a.node] != [
         n.SerializeToString() for n in b.node

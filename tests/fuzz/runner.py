@@ -1,4 +1,4 @@
-"""Running many seeds in worker processes, and counting what comes of them."""
+"""Running many seeds in worker processes, and counting the outcomes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_SECONDS = 120
 
 
 def run_seed(seed: int, profile: str = "mixed") -> dict[str, Any]:
-    """What comes of the graph of a seed, as JSON has it; with the graph if it fails."""
+    """Return the result of the graph of a seed as JSON, with the graph if it fails."""
     case = None
     signal.alarm(MOST_SECONDS)
     try:
@@ -191,7 +191,7 @@ def table(reports: list[dict[str, Any]]) -> str:
 
 
 def is_wrong(report: dict[str, Any]) -> bool:
-    """Whether a report is of a crash or a difference."""
+    """Return whether a report is of a crash or a difference."""
     return report["kind"] in ("crashed", "different")
 
 

@@ -13,6 +13,6 @@ OPEN: dict[tuple[str, int], str] = {}
 
 
 def counts(graphs: int) -> dict[str, int]:
-    """How many of ``graphs`` are of each profile."""
+    """Return the number of ``graphs`` of each profile."""
     total = sum(SHARES.values())
     return {name: -(-graphs * share // total) for name, share in SHARES.items()}

@@ -17,7 +17,7 @@ from tests.fuzz.generator.builder import free_names
 from tests.fuzz.generator.case import noise_between
 from tests.fuzz.generator.trial import Rejected, as_arrays, type_proto
 from tests.fuzz.generator.values import with_noise
-from tests.fuzz.judge.session import REFUSALS, session_of
+from tests.fuzz.reference.session import REFUSALS, session_of
 
 Fails = Callable[[FuzzCase], bool]
 

@@ -30,7 +30,7 @@ each = pytest.mark.parametrize("name", BUILDERS)
 
 
 def compiled(name: str) -> Compiled:
-    """Return what the importer makes of a golden model."""
+    """Return the generated module of a golden model."""
     return import_model(HERE / name / "model.onnx", OPTIONS)
 
 

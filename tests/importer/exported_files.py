@@ -15,7 +15,7 @@ from burn_ir.types import Array
 CODES = {name: code for code, name in SCALARS.items()}
 
 
-#: Where an author wrote the call: a path that is nobody's business.
+#: Where an author wrote the call: a private path, which no output may contain.
 TRACE = 'File "/made/up/secret.py", line 12, in forward\n    return secret(x)'
 
 

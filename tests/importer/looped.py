@@ -39,7 +39,7 @@ def dotted(graph: onnx.GraphProto) -> None:
             dotted(attribute.g)
 
 
-def judge(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
+def onnxruntime_session(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
     """A session of onnxruntime without its graph optimizations."""
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = (
@@ -51,9 +51,9 @@ def judge(model: onnx.ModelProto) -> onnxruntime.InferenceSession:
     )
 
 
-def judged(model: onnx.ModelProto, feeds: Feeds) -> list[Any]:
-    """What onnxruntime computes for ``feeds``."""
-    return list(judge(model).run(None, dict(feeds)))
+def onnxruntime_results(model: onnx.ModelProto, feeds: Feeds) -> list[Any]:
+    """Return the results of onnxruntime for ``feeds``."""
+    return list(onnxruntime_session(model).run(None, dict(feeds)))
 
 
 def check(
@@ -68,7 +68,9 @@ def check(
     path = folder / "model.onnx"
     onnx.save(model, path)
     module, name = generate(path, folder)
-    loaded, session = getattr(import_file(module), name).load(), judge(model)
+    loaded, session = getattr(import_file(module), name).load(), onnxruntime_session(
+        model
+    )
     for given in feeds:
         inputs = [given[value.name] for value in model.graph.input]
         result = loaded(*map(tensors, inputs))

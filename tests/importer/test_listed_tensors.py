@@ -1,4 +1,4 @@
-"""Tensors that a program lists: each at its key, whoever reads it."""
+"""Tensors that a program lists: each is at its key, regardless of its readers."""
 
 import inspect
 from collections.abc import Mapping, Sequence

@@ -22,7 +22,7 @@ from tests.modules import Array, assert_same, call, import_file
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 MODELS = sorted(path.parent.name for path in GOLDEN.glob("*/model.onnx"))
-#: Some of other people's, where they are at hand.
+#: Some third-party models, if the folder exists.
 ZOO = [
     "arch/bert.ts-op17.onnx",
     "arch/llama.dynamo-op20.onnx",
@@ -75,7 +75,7 @@ def test_so_do_models_of_others(
 ) -> None:
     path = request.config.getoption("--zoo") / name
     if not path.is_file():
-        pytest.skip(f"no models of other people (see --zoo): {name} not checked")
+        pytest.skip(f"no third-party models (see --zoo): {name} not checked")
     data = path.with_suffix("").with_name(f"{path.stem}.golden.npz")
     same_bits(path, recorded_inputs(path, data, "in"), tmp_path)
 

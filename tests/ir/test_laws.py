@@ -89,7 +89,7 @@ RANDOM = frozenset(
 )
 
 #: (operator, version) that neither onnxruntime nor the reference runs.
-NOBODY_RUNS: dict[tuple[str, int], str] = {}
+UNCHECKED: dict[tuple[str, int], str] = {}
 
 EVERY: list[Any] = [
     pytest.param(key, version, id=f"{key[1]}-{version}")
@@ -153,15 +153,15 @@ def test_value_is_that_of_onnxruntime(
     if (key[1], version) in DISAGREES and example.expected is not None:
         compare.assert_close(got, example.expected, example)
         return
-    judged_version = version
+    compared_version = version
     if example.newer is not None:
-        judged_version, attrs = example.newer
+        compared_version, attrs = example.newer
         example = replace(example, attrs=attrs)
-    model = models.onnx_model(key, judged_version, example, stored)
+    model = models.onnx_model(key, compared_version, example, stored)
     feeds = models.by_name(example, stored)
-    expected = oracle.judged(key, version, model, feeds, example)
+    expected = oracle.reference_results(key, version, model, feeds, example)
     if expected is None:
-        assert (key[1], version) in NOBODY_RUNS, "nobody runs it: give `expected`"
+        assert (key[1], version) in UNCHECKED, "no engine runs it: give `expected`"
         return
     compare.assert_close(got, expected, example)
 
@@ -383,8 +383,8 @@ def slope_by_difference(
     return (ends[0] - ends[1]) / (2 * step)
 
 
-def test_who_judged() -> None:
+def test_list_operators_unchecked_by_onnxruntime() -> None:
     """Print the versions that onnxruntime could not check; run with ``-s``."""
-    for (domain, name, version), judges in sorted(oracle.JUDGES.items()):
-        if judges != {"onnxruntime"}:
-            print(f"{domain}{name}-{version}: {', '.join(sorted(judges))}")
+    for (domain, name, version), references in sorted(oracle.REFERENCES.items()):
+        if references != {"onnxruntime"}:
+            print(f"{domain}{name}-{version}: {', '.join(sorted(references))}")

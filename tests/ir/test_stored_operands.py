@@ -81,13 +81,13 @@ def test_any_operands_are_stored(key: Key, version: int, data: st.DataObject) ->
     given_now = replace(example, stored=frozenset(chosen))
     graph = models.built(key, version, given_now, True)
     for way, actual in ways(graph, models.operands(given_now, True)):
-        judge = (
+        tolerant = (
             replace(example, atol=max(example.atol, PLAN))
             if way.startswith("plan")
             else example
         )
         try:
-            compare.assert_close(arrays(actual), expected, judge)
+            compare.assert_close(arrays(actual), expected, tolerant)
         except AssertionError as error:
             error.add_note(f"operands {sorted(chosen)} are stored: {way}")
             raise

@@ -67,7 +67,7 @@ def assert_type(
     assert len(inferred.shape) == array.ndim, inferred.name
     for dim, extent in zip(inferred.shape, array.shape, strict=True):
         if extent == 0 and array.shape[0] == 0 and not isinstance(dim, int):
-            continue  # rows of a loop without rounds: nobody knows their extents
+            continue  # rows of a loop without iterations have unknown extents
         if is_unnamed(dim):
             if str(dim).startswith("?"):
                 symbols.setdefault(str(dim), extent)
@@ -82,7 +82,7 @@ def assert_type(
 
 
 def inside(inferred: Type, value: Any) -> list[Any]:
-    """What a list holds, or an optional value; fail if it is something else."""
+    """Return the content of a list or optional value; fail for other types."""
     if isinstance(inferred, OptionalType):
         return [] if value is None else [value]
     assert isinstance(inferred, SequenceType) and isinstance(value, list)

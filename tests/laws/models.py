@@ -34,7 +34,7 @@ def keys_without(left_out: Collection[str]) -> list[Any]:
 
 
 def input_names(example: Example) -> list[str | None]:
-    """What each operand of the node is called."""
+    """Return the name of each operand of the node."""
     return [
         None if x is None else f"x{i}"
         for i, x in enumerate(example.inputs)
@@ -43,7 +43,7 @@ def input_names(example: Example) -> list[str | None]:
 
 
 def output_names(example: Example) -> list[str]:
-    """What each result is called."""
+    """Return the name of each result."""
     return [f"y{i}" for i in range(example.outputs)]
 
 

@@ -1,4 +1,4 @@
-"""Tensors whose contents nobody may see before they are computed, as when printing."""
+"""Tensors whose contents may not be read before they are computed."""
 
 from typing import Any
 
@@ -68,7 +68,7 @@ def hide(value: Any) -> Any:
 
 
 def reveal(value: Any) -> Any:
-    """What was computed."""
+    """Return the computed value."""
     return mapped(_tensor, value)
 
 

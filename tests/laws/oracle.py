@@ -1,4 +1,4 @@
-"""What others compute for a model of one node."""
+"""Results of reference engines for a model of one node."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ from burn_ir.ops.cast import NARROW
 from tests.laws.models import mapped
 from tests.strategies.registry import Example, Key
 
-#: Who judged each (domain, operator, version), for the report at the end.
-JUDGES: dict[tuple[str, str, int], set[str]] = {}
+#: The engines that checked each (domain, operator, version).
+REFERENCES: dict[tuple[str, str, int], set[str]] = {}
 
 _NO_KERNEL = (
     "NOT_IMPLEMENTED",
@@ -34,22 +34,22 @@ _REFUSALS = (
 )
 
 
-def judged(
+def reference_results(
     key: Key, version: int, model: onnx.ModelProto, feeds: Any, example: Example
 ) -> list[Any] | None:
     """The results by onnxruntime, else the example itself, else ONNX's reference.
 
-    None if nobody can run this version.
+    None if no engine can run this version.
     """
     results = by_onnxruntime(model, feeds)
-    judge = "onnxruntime"
+    reference = "onnxruntime"
     if results is None and example.expected is not None:
-        results, judge = list(example.expected), "specification"
+        results, reference = list(example.expected), "specification"
     if results is None:
-        results, judge = by_reference(model, feeds), "reference"
+        results, reference = by_reference(model, feeds), "reference"
     if results is None:
-        judge = "nobody"
-    JUDGES.setdefault((*key, version), set()).add(judge)
+        reference = "none"
+    REFERENCES.setdefault((*key, version), set()).add(reference)
     return results
 
 

@@ -58,7 +58,7 @@ def system(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def online(request: pytest.FixtureRequest) -> bool:
-    """Whether the package index is used."""
+    """Return whether the package index is used."""
     given: bool = request.param
     return given
 

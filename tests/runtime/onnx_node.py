@@ -1,4 +1,4 @@
-"""One-node models in onnxruntime: the judge of values."""
+"""One-node models in onnxruntime: the reference for values."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

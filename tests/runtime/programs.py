@@ -15,7 +15,7 @@ from burn.plan.plan_ir import Segment
 
 
 def executables_of(compiled: Any) -> list[CpuExecutable]:
-    """What runs each plan of ``compiled``, the oldest first."""
+    """Return the executable of each plan of ``compiled``, the oldest first."""
     bound = [recordings.executable for recordings in compiled._plans.values()]
     assert all(isinstance(executable, CpuExecutable) for executable in bound)
     return bound
@@ -45,7 +45,7 @@ def calls_of(compiled: Any) -> list[Any]:
 
 
 def has_numpy_products(compiled: Any) -> bool:
-    """Whether the only plan calls NumPy for products, or a kernel as a whole."""
+    """Return whether the only plan calls NumPy for products, or a kernel as a whole."""
     return any(call in (np.matmul, StepCall) for call in calls_of(compiled))
 
 

@@ -195,7 +195,7 @@ def test_an_attribute_that_is_there_gets_no_hint() -> None:
 
 
 #: Methods that networks of PyTorch and code on arrays of NumPy call.
-REFLEXES = """
+TORCH_AND_NUMPY_METHODS = """
 square pow exp log rsqrt abs clamp clamp_ clamp_min where masked_fill masked_fill_
 norm std var amax amin argmax cumsum softmax sigmoid contiguous view permute
 transpose unsqueeze unsqueeze_ squeeze expand repeat repeat_interleave flatten
@@ -223,8 +223,8 @@ def is_answered(owner: object, name: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", REFLEXES.split())
-def test_reflexes_work_or_are_refused_with_the_right_name(name: str) -> None:
+@pytest.mark.parametrize("name", TORCH_AND_NUMPY_METHODS.split())
+def test_methods_of_torch_and_numpy_work_or_name_a_replacement(name: str) -> None:
     assert is_answered(burn.tensor([[1.0]]), name)
 
 

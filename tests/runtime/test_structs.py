@@ -49,6 +49,8 @@ def test_structs_are_compared_by_identity_and_frozen_ones_by_fields() -> None:
     assert hash(Extent(1)) == hash(Extent(1, ""))
     with pytest.raises(AttributeError, match=r"Extent\.size"):
         Extent(1).size = 2  # type: ignore[misc]
+    with pytest.raises(AttributeError, match=r"cannot delete Extent\.size"):
+        del Extent(1).size
 
 
 def test_a_copy_with_other_values_forgets_what_was_cached() -> None:

@@ -84,18 +84,7 @@ def resize(draw: Draw, version: int) -> Example:
         return Example(
             attrs, [x, scales], always_stored=frozenset({1}), discrete=frozenset({1})
         )
-    if attrs["mode"] == "nearest":
-        modes = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
-        attrs["nearest_mode"] = draw(st.sampled_from(modes))
-    elif draw(st.booleans()):
-        attrs["mode"] = "cubic"
-        attrs["cubic_coeff_a"] = draw(st.sampled_from([-0.5, -0.75]))
-        attrs["exclude_outside"] = draw(st.integers(0, 1))
-    attrs["coordinate_transformation_mode"] = draw(
-        st.sampled_from(
-            ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]
-        )
-    )
+    attrs |= _interpolation(draw, attrs["mode"])
     axes = [0, 1, 2, 3]
     if version >= 18 and draw(st.booleans()):
         axes = [2, 3]
@@ -115,6 +104,21 @@ def resize(draw: Draw, version: int) -> Example:
     return Example(
         attrs, inputs, discrete=DISCRETE, resizable=False, rtol=1e-4, atol=1e-5
     )
+
+
+def _interpolation(draw: Draw, mode: str) -> dict[str, Any]:
+    """Return the attributes of Resize for coordinates and weights."""
+    attrs: dict[str, Any] = {}
+    if mode == "nearest":
+        modes = ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]
+        attrs["nearest_mode"] = draw(st.sampled_from(modes))
+    elif draw(st.booleans()):
+        attrs["mode"] = "cubic"
+        attrs["cubic_coeff_a"] = draw(st.sampled_from([-0.5, -0.75]))
+        attrs["exclude_outside"] = draw(st.integers(0, 1))
+    modes = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]
+    attrs["coordinate_transformation_mode"] = draw(st.sampled_from(modes))
+    return attrs
 
 
 @case("If")

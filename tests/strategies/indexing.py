@@ -125,7 +125,7 @@ def scatter_elements(draw: Draw, version: int) -> Example:
 
 
 def reduction_of(draw: Draw, version: int) -> str:
-    """How updates are combined, as far as the version knows."""
+    """Return a reduction of updates that the version has."""
     entries = ["none"]
     if version >= 16:
         entries += ["add", "mul"]

@@ -48,7 +48,7 @@ def comparison(name: str, result: Any) -> None:
 
 
 def _compared(name: str, version: int) -> tuple[type, ...]:
-    """What was compared for equality before 11, and for order before 9."""
+    """Return the dtypes of Equal before 11, and of Less and Greater before 9."""
     if name == "Equal" and version < 11:
         return (np.int32, np.int64)
     if version < 9:

@@ -39,6 +39,24 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m tests.wild", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="export, import and compare")
+    _add_run(run)
+    for command in (run, commands.add_parser("list", help="print the tasks")):
+        _add_selection(command)
+    gradients = commands.add_parser("gradients", help="compare with float64")
+    gradients.add_argument("--out", type=Path, required=True, help="as of run")
+    gradients.add_argument("--only", action="append", help="pattern of LIBRARY/NAME")
+    gradients.add_argument("--page", type=Path, help="docs/gradients.md, to write it")
+    table = commands.add_parser("table", help="print the table and write the page")
+    table.add_argument(
+        "results", type=Path, nargs="*", help="of runs; replace what is recorded"
+    )
+    table.add_argument("--recorded", type=Path, default=RECORDED, metavar="FOLDER")
+    table.add_argument("--page", type=Path, default=ROOT / "docs" / "coverage.md")
+    table.add_argument("--no-page", action="store_true", help="only print")
+    return parser
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--out", type=Path, required=True, help="lines of JSON, resumed")
     run.add_argument("--jobs", type=int, default=1, help="processes at a time")
     run.add_argument("--time-budget", type=float, help="stop after so many seconds")
@@ -58,27 +76,17 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--cuda", action="store_true", help="repeat the calls on the CUDA device"
     )
-    for command in (run, commands.add_parser("list", help="print the tasks")):
-        command.add_argument("--only", action="append", help="pattern of LIBRARY/NAME")
-        command.add_argument(
-            "--libraries", default=",".join(LIBRARIES), help=f"or {RANDOM}"
-        )
-        command.add_argument(
-            "--seeds", type=_seeds, default=range(100), help="FIRST:LAST, for random"
-        )
-        command.add_argument("--formats", default=",".join(FORMATS))
-    gradients = commands.add_parser("gradients", help="compare with float64")
-    gradients.add_argument("--out", type=Path, required=True, help="as of run")
-    gradients.add_argument("--only", action="append", help="pattern of LIBRARY/NAME")
-    gradients.add_argument("--page", type=Path, help="docs/gradients.md, to write it")
-    table = commands.add_parser("table", help="print the table and write the page")
-    table.add_argument(
-        "results", type=Path, nargs="*", help="of runs; replace what is recorded"
+
+
+def _add_selection(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--only", action="append", help="pattern of LIBRARY/NAME")
+    command.add_argument(
+        "--libraries", default=",".join(LIBRARIES), help=f"or {RANDOM}"
     )
-    table.add_argument("--recorded", type=Path, default=RECORDED, metavar="FOLDER")
-    table.add_argument("--page", type=Path, default=ROOT / "docs" / "coverage.md")
-    table.add_argument("--no-page", action="store_true", help="only print")
-    return parser
+    command.add_argument(
+        "--seeds", type=_seeds, default=range(100), help="FIRST:LAST, for random"
+    )
+    command.add_argument("--formats", default=",".join(FORMATS))
 
 
 def _seeds(text: str) -> range:

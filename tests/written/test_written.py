@@ -158,7 +158,7 @@ def test_reported(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
     zoo: Path = request.config.getoption("--zoo")
     case = next((case for case in reported(zoo) if case.name == name), None)
     if case is None:
-        pytest.skip(f"no models of other people beside {zoo.name}/ (see --zoo)")
+        pytest.skip(f"no third-party models beside {zoo.name}/ (see --zoo)")
     generated, written = compare(case, tmp_path)
     assert generated <= MOST_REPORTED * written
 

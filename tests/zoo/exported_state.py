@@ -68,14 +68,14 @@ def exported_state(path: Path) -> ExportedState:
 
 
 def _wrapper(named: Iterable[str], nodes: Sequence[RawNode]) -> tuple[str, ...]:
-    """What all names start with and no scope does: who calls only a method of it."""
+    """Return the prefix of all names that no scope has: a wrapper's attribute."""
     starts = {name.partition(".")[0] for name in named}
     scopes = {node.scope[0] for node in nodes if node.scope}
     return tuple(starts) if len(starts) == 1 and starts.isdisjoint(scopes) else ()
 
 
 def _is_elsewhere(table: str, module: str, modules: frozenset[str]) -> bool:
-    """Whether a named table is read in another module than its own, which runs too."""
+    """Return whether a named table is also read outside of its module, which runs."""
     own = table.removesuffix(".weight")
     return is_dotted(table) and own != module and {own, module} <= modules
 
@@ -89,7 +89,7 @@ def _nodes(graph: RawGraph) -> Iterator[RawNode]:
 
 
 def _fits(a: Array, b: Array, whole: bool) -> bool:
-    """Whether two arrays have one dtype and shape and, if ``whole``, one content."""
+    """Return whether two arrays agree in dtype, shape and, if ``whole``, content."""
     fits = a.dtype == b.dtype and a.shape == b.shape
     return fits and (not whole or np.array_equal(a, b))
 

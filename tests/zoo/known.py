@@ -1,4 +1,4 @@
-"""What is known of files of other people: those that are wrong, those that fail."""
+"""Known defects of third-party files: those that are wrong, those that fail."""
 
 from burn_ir import InvalidModel, ModelError
 

@@ -1,4 +1,4 @@
-"""Files of other people with recorded inputs and outputs, as their manifests say."""
+"""Third-party files with recorded inputs and outputs, listed in manifests."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

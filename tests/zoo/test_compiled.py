@@ -1,4 +1,4 @@
-"""Law 6 over models of other people: compiled they compute the same.
+"""Law 6 over third-party models: compiled they compute the same.
 
 Of the exports of an architecture, whose steps are the same, one is compared, and all
 with ``--nightly``.

@@ -1,4 +1,4 @@
-"""Exported programs of other people (``.pt2``), imported without PyTorch.
+"""Third-party exported programs (``.pt2``), imported without PyTorch.
 
 They are not in the repository: ``--zoo`` says where they are. Outputs are compared by
 position with every recorded call, at every size.

@@ -71,10 +71,10 @@ class Network:
 
 @pytest.fixture(params=NETWORKS)
 def network(request: pytest.FixtureRequest) -> Network:
-    """Return a network of other people."""
+    """Return a third-party network."""
     path = request.config.getoption("--zoo") / "arch" / f"{request.param}.onnx"
     if not path.is_file():
-        pytest.skip(f"no models of other people (see --zoo): {path.name} not checked")
+        pytest.skip(f"no third-party models (see --zoo): {path.name} not checked")
     return Network(path)
 
 

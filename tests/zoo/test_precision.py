@@ -1,4 +1,4 @@
-"""Models of other people with fewer bits: close to what they compute in float32.
+"""Third-party models with fewer bits: close to what they compute in float32.
 
 Several exports of one architecture, whose products are the same, take turns: one has
 bfloat16, the next int8.
@@ -79,7 +79,7 @@ def test_results_are_close(case: Case, precision: str, modules: Modules) -> None
 
 
 def is_without_layers(model: Any, samples: list[tuple[Any, ...]]) -> bool:
-    """Whether a model has nothing that could be of integers."""
+    """Return whether a model has nothing that could be of integers."""
     names = burn.compile(model)
     for sample in samples:
         names(*sample)

@@ -1,4 +1,4 @@
-"""Trained models of other people: generated, written, imported from disk, compared.
+"""Trained third-party models: generated, written, imported from disk, compared.
 
 The models are not in the repository. ``--zoo FOLDER`` says where they are; its
 ``manifest.json`` names the tolerance and the recorded inputs and outputs of each.

@@ -1,4 +1,4 @@
-"""Models of other people, generated, written, imported from disk and compared.
+"""Third-party models, generated, written, imported from disk and compared.
 
 They are not in the repository: ``--zoo`` and ``--burn-fixtures`` say where they are.
 Every file is compared with every recorded call of it, at every size. What uses

@@ -1,4 +1,4 @@
-"""Models of other people as standalone modules, which give the recorded outputs.
+"""Third-party models as standalone modules, which give the recorded outputs.
 
 The models are not in the repository: ``--zoo FOLDER`` says where they are. Of each
 architecture, whose exports call the same functions of the runtime, one is compared, and

@@ -1,4 +1,4 @@
-"""Models of other people as modules of PyTorch: values, gradients, keys.
+"""Third-party models as modules of PyTorch: values, gradients, keys.
 
 They are not in the repository: ``--zoo`` says where they are. Everything here needs
 PyTorch (``-m torch``).

@@ -1,4 +1,4 @@
-"""Traces of other people, imported without PyTorch.
+"""Third-party traces, imported without PyTorch.
 
 They are not in the repository: ``--zoo`` says where they are. Outputs are compared by
 position with every recorded call of the same model, at every size.

@@ -48,6 +48,12 @@ def _size(ctx: click.Context, param: click.Parameter, text: str | None) -> int |
         raise click.BadParameter(str(error), ctx, param) from None
 
 
+operators_option = click.option(
+    "--operators",
+    multiple=True,
+    metavar="MODULE",
+    help="A module that declares custom operators. May be repeated.",
+)
 _CHOICES = (
     click.option(
         "--class-name", help="The name of the top class. [default: the module's]"
@@ -151,12 +157,7 @@ _CHOICES = (
         help="For weights: the key of their dict in a checkpoint. [default: state_dict"
         " or model_state_dict, if it exists]",
     ),
-    click.option(
-        "--operators",
-        multiple=True,
-        metavar="MODULE",
-        help="A module that declares custom operators. May be repeated.",
-    ),
+    operators_option,
 )
 
 

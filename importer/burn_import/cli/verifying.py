@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from burn_import.cli.choices import operators_option
 from burn_import.cli.error_reports import Answer
 from burn_import.cli.progress import progress
 from burn_import.cli.report import Report, annotation, clean
@@ -67,19 +68,30 @@ seed_option = click.option(
     is_flag=True,
     help="Compare a derivative with a difference quotient, in float64.",
 )
+@operators_option
 @format_option
 @click.pass_context
 def verify_command(
-    ctx: click.Context, /, model: Path, module: Path | None, style: str, **options: Any
+    ctx: click.Context,
+    /,
+    model: Path,
+    module: Path | None,
+    operators: tuple[str, ...],
+    style: str,
+    **options: Any,
 ) -> None:
     """Compare the module of MODEL (an ONNX file) with onnxruntime, by output.
 
     Exits with 1 if an output differs.
     """
-    with Answer(Report(style, str(model)), False) as answer:
+    from burn_import.operators import importable_from, load_operators
+
+    importable = importable_from(Path.cwd(), operators)
+    with Answer(Report(style, str(model)), False) as answer, importable:
         from burn_import.cli.modules import load_module
         from burn_import.verification.verify import verify
 
+        load_operators(operators)
         options["engine"] = options["engine"] or ""
         loaded = None if module is None else load_module(module)
         with progress(f"verifying {model.name}"):

@@ -75,15 +75,15 @@ def compare(first: Contents, second: Contents) -> Comparison:
         if part == "input" and first.is_module != second.is_module:
             old, new = _arguments(old), _arguments(new)
         if old is not None and new is not None:
-            rows += _of_part(part, _texts(old), _texts(new))
+            rows += _part_differences(part, _texts(old), _texts(new))
     if first.nodes is not None and second.nodes is not None:
-        rows += _of_nodes(first.nodes, second.nodes)
-    rows += _of_layers(first.layers, second.layers)
+        rows += _node_differences(first.nodes, second.nodes)
+    rows += _layer_differences(first.layers, second.layers)
     types = [
         {key: type_text(a.dtype, a.shape) for key, a in side.weights.items()}
         for side in (first, second)
     ]
-    rows += _of_part("weight", *types)
+    rows += _part_differences("weight", *types)
     values = [
         value
         for key, array in first.weights.items()
@@ -107,7 +107,7 @@ def _texts(rows: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in rows.items()}
 
 
-def _of_part(
+def _part_differences(
     part: str, old: Mapping[str, str], new: Mapping[str, str]
 ) -> Iterator[Difference]:
     for name in dict.fromkeys((*old, *new)):
@@ -116,7 +116,9 @@ def _of_part(
             yield Difference(part, name, before, after)
 
 
-def _of_layers(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Difference]:
+def _layer_differences(
+    old: Mapping[str, str], new: Mapping[str, str]
+) -> Iterator[Difference]:
     """Yield the layers that one model lacks, or whose known classes differ."""
     for path in dict.fromkeys((*old, *new)):
         before, after = (side.get(path) for side in (old, new))
@@ -127,7 +129,7 @@ def _of_layers(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Diffe
             yield Difference("layer", path or "(model)", *texts)
 
 
-def _of_nodes(
+def _node_differences(
     old: Mapping[str, NodeFacts], new: Mapping[str, NodeFacts]
 ) -> Iterator[Difference]:
     for name in dict.fromkeys((*old, *new)):
@@ -136,12 +138,12 @@ def _of_nodes(
             texts = ("" if one is None else one.operator for one in (before, after))
             yield Difference("node", name, *texts)
         elif before != after:
-            a, b = _flat(before), _flat(after)
+            a, b = _node_fields(before), _node_fields(after)
             keys = [key for key in dict.fromkeys((*a, *b)) if a.get(key) != b.get(key)]
             yield Difference("node", name, *(_listed(keys, side) for side in (a, b)))
 
 
-def _flat(node: NodeFacts) -> dict[str, str]:
+def _node_fields(node: NodeFacts) -> dict[str, str]:
     inputs = {f"input {number}": name for number, name in enumerate(node.inputs)}
     return {"operator": node.operator, **node.attributes, **inputs}
 

@@ -6,7 +6,14 @@ from xml.sax.saxutils import escape
 
 from burn.record import atomic_write
 from burn_import.drawing.flow import Flow
-from burn_import.drawing.layout import LINE, PADDING, Layout, Placed, layout, texts_of
+from burn_import.drawing.layout import (
+    LINE,
+    PADDING,
+    Layout,
+    Rectangle,
+    layout,
+    texts_of,
+)
 from burn_import.output import OutputRefused, make_parent
 
 _FILLS = {
@@ -80,7 +87,7 @@ def _svg_lines(flow: Flow, drawn: Layout) -> Iterator[str]:
     yield "</svg>"
 
 
-def _svg_box(kind: str, texts: list[str], placed: Placed) -> Iterator[str]:
+def _svg_box(kind: str, texts: list[str], placed: Rectangle) -> Iterator[str]:
     radius = 4 if kind == "module" else 12
     yield (
         f'<g class="{kind}"><rect x="{placed.x:.1f}" y="{placed.y:.1f}" '

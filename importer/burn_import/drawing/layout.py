@@ -20,7 +20,7 @@ MOST_CHARACTERS = 48
 
 
 @dataclass(frozen=True)
-class Placed:
+class Rectangle:
     """A rectangle; ``x`` and ``y`` are its upper left corner, in pixels."""
 
     x: float
@@ -38,7 +38,7 @@ class Placed:
 class Layout:
     """The rectangles of the boxes, the corners of the edges, and the total size."""
 
-    boxes: tuple[Placed, ...]
+    boxes: tuple[Rectangle, ...]
     lines: tuple[tuple[tuple[float, float], ...], ...]
     width: float
     height: float
@@ -82,7 +82,7 @@ def layout(flow: Flow) -> Layout:
     lines = tuple(
         _line(slots, chains, ranks, source, target) for source, target in flow.edges
     )
-    boxes = tuple(Placed(s.x, s.y, s.width, s.height) for s in slots)
+    boxes = tuple(Rectangle(s.x, s.y, s.width, s.height) for s in slots)
     return Layout(boxes, lines, right - left + _MARGIN, y - _ROW_GAP + _MARGIN)
 
 

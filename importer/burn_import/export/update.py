@@ -40,7 +40,7 @@ class Updated:
 
 
 @dataclass(frozen=True)
-class Counterpart:
+class TensorLocation:
     """The tensor of the file that a key is stored in, by index, and its layout."""
 
     number: int
@@ -132,7 +132,7 @@ def _tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
 
 def _matches(
     path: Path, model: onnx.ModelProto, keys: Mapping[str, Array], stored: list[Array]
-) -> dict[str, list[Counterpart]]:
+) -> dict[str, list[TensorLocation]]:
     """Return the counterparts of each key."""
     table = _index(stored)
     matches = {key: _counterparts(array, table) for key, array in keys.items()}
@@ -163,12 +163,12 @@ def _contents(array: Array) -> bytes:
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).digest()
 
 
-def _counterparts(array: Array, table: Index) -> list[Counterpart]:
+def _counterparts(array: Array, table: Index) -> list[TensorLocation]:
     kind = str(array.dtype)
-    same = [Counterpart(n) for n in table.get((kind, _contents(array)), ())]
+    same = [TensorLocation(n) for n in table.get((kind, _contents(array)), ())]
     if same or array.ndim != 2:
         return same
-    return [Counterpart(n, True) for n in table.get((kind, _contents(array.T)), ())]
+    return [TensorLocation(n, True) for n in table.get((kind, _contents(array.T)), ())]
 
 
 def _with_distinct_tensors(
@@ -202,7 +202,7 @@ def _replace(
     tensors: list[onnx.TensorProto],
     keys: Mapping[str, Array],
     arrays: Mapping[str, Array],
-    matches: Mapping[str, list[Counterpart]],
+    matches: Mapping[str, list[TensorLocation]],
     report: Updated,
 ) -> None:
     """Set the tensors of the trained keys; add each key to the report."""
@@ -265,7 +265,7 @@ def _set(
     tensors: list[onnx.TensorProto],
     key: str,
     array: Array,
-    match: Counterpart,
+    match: TensorLocation,
     contents: dict[int, bytes],
     report: Updated,
 ) -> None:

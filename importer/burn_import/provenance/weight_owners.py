@@ -155,7 +155,7 @@ def array_owner_paths(graph: Graph) -> set[Path]:
     return {key[:-1] for key in keys} | listed
 
 
-class Homes:
+class SharedWeightPaths:
     """Module paths of layers with the same stored weights.
 
     PyTorch lists a tied weight under each of its names, and the file has one of them.

@@ -197,16 +197,16 @@ def _written(
 ) -> tuple[tuple[Path, ...], Run]:
     """Write a quantized model; return the files, and the program that runs them.
 
-    ``about`` is as for ``_of_origin``.
+    ``about`` is as for ``_with_origin``.
     """
     if output.suffix == ".onnx":
         atomic_write(output, model.SerializeToString(deterministic=True))
         return (output,), session_runner(model)
-    compiled = _of_origin(import_model(source, Options(stem=output.stem)), *about)
+    compiled = _with_origin(import_model(source, Options(stem=output.stem)), *about)
     return _write_module(compiled, output, force=force), _runner(load(source))
 
 
-def _of_origin(compiled: Compiled, origin: Path, kind: str, flags: str) -> Compiled:
+def _with_origin(compiled: Compiled, origin: Path, kind: str, flags: str) -> Compiled:
     """Return a module that names the model it was quantized from, and how."""
     command = f"burn-import quantize {origin.name} --to {kind} {flags}".rstrip()
     note = f"Quantized by `{command}`, with samples that this file does not name."
@@ -276,7 +276,7 @@ def quantize_bfloat16(
     if output.suffix == ".py":
         compiled = import_model(path, options)
         if origin not in (None, path):
-            compiled = _of_origin(compiled, origin, "bf16", "")
+            compiled = _with_origin(compiled, origin, "bf16", "")
         paths = _write_module(compiled, output, force=force)
     else:
         done = export_declared(

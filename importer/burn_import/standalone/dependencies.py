@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 
 from burn_import.standalone.library import Definition, External, Library, Member
 from burn_import.standalone.pieces import Piece, piece_of
@@ -54,10 +55,15 @@ class Dependencies:
         """Add the closure of tensor code that reads these names."""
         self._add_names(names, True, None)
         before = -1
+        followed: dict[Definition, tuple[bool, int]] = {}
         while before != self._size():
             before = self._size()
             for definition, on_tensors in list(self.on_tensors.items()):
-                for piece in self.pieces(definition):
+                members = self.members(definition)
+                if followed.get(definition) == (on_tensors, len(members)):
+                    continue  # it has the same pieces as in the last round
+                followed[definition] = on_tensors, len(members)
+                for piece in self._pieces(definition, members):
                     computes = on_tensors and piece.own[0] != "__init__"
                     self._add_names(piece.names, computes, definition)
 
@@ -75,8 +81,11 @@ class Dependencies:
 
     def pieces(self, definition: Definition) -> Iterator[Piece]:
         """Yield the statement of a definition, or the header and members of a class."""
+        return self._pieces(definition, self.members(definition))
+
+    def _pieces(self, definition: Definition, members: list[Member]) -> Iterator[Piece]:
         yield self.piece(definition.node, definition)
-        for member in self.members(definition):
+        for member in members:
             yield self.piece(member.node, member)
 
     def piece(self, node: ast.stmt, origin: Definition | Member) -> Piece:
@@ -120,14 +129,8 @@ class Dependencies:
 
         Values in kernels are arrays, unless the kernel calls an operation.
         """
-        if definition.module in _WITHOUT_TENSORS:
-            return False
-        own = self.piece(definition.node, definition).names.references
-        if any(_is_operation(r.meaning) and not r.is_kernel for r in own):
-            return not definition.is_class or by_tensors
-        if "composite" in definition.decorators:
-            return True
-        return by_tensors and "primitive" not in definition.decorators
+        always, like_readers = _tensor_use(definition, self.library)
+        return always or (like_readers and by_tensors)
 
     def _size(self) -> int:
         names = (self.attributes, self.tensor_attributes, self.operators)
@@ -135,11 +138,25 @@ class Dependencies:
         return len(self.on_tensors) + marks + sum(map(len, names))
 
 
+@cache
+def _tensor_use(definition: Definition, library: Library) -> tuple[bool, bool]:
+    """Return whether a definition works on tensors always, and if its readers do."""
+    if definition.module in _WITHOUT_TENSORS:
+        return False, False
+    own = piece_of(definition.node, definition.file, library).names.references
+    if any(_is_operation(r.meaning) and not r.is_kernel for r in own):
+        return not definition.is_class, True
+    if "composite" in definition.decorators:
+        return True, True
+    return False, "primitive" not in definition.decorators
+
+
 def _is_operation(meaning: object) -> bool:
     decorators = meaning.decorators if isinstance(meaning, Definition) else ()
     return "primitive" in decorators or "composite" in decorators
 
 
+@cache
 def _has_fields(owner: Definition) -> bool:
     """Return whether a class's annotations define its constructor's parameters."""
     assert isinstance(owner.node, ast.ClassDef)

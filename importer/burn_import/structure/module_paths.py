@@ -17,7 +17,7 @@ from burn_import.provenance.path_segments import (
 )
 from burn_import.provenance.stored_layers import StoredLayers, first_dropouts
 from burn_import.provenance.weight_owners import (
-    Homes,
+    SharedWeightPaths,
     are_same_weights,
     array_owner_paths,
     called_again,
@@ -81,7 +81,7 @@ class _PathAssigner:
         self.modules = ScopePaths()
         self.modules = scope_paths(list(self._scoped_paths()))
         self.listed = self.keys.listed()
-        self.homes = Homes(graph, self._layers(), self._exporter_scope)
+        self.homes = SharedWeightPaths(graph, self._layers(), self._exporter_scope)
         self.nouns = LayerNouns(graph)
         self._drop_functions()
         self.stem_paths = self._paths_of_stems()

@@ -195,10 +195,10 @@ class Tree:
                 constant = ours.inputs[position]
                 assert constant is not None
                 yield Entry((*prefix, *path, name), constant, layer.name)
-        twins = dict(zip(_reads(model), _reads(part), strict=True))
+        constant_of = dict(zip(_reads(model), _reads(part), strict=True))
         for constant, attribute in model.tensors.items():
             key = (*prefix, *attribute.split("."))
-            yield Entry(key, twins.get(constant, constant), "")
+            yield Entry(key, constant_of.get(constant, constant), "")
         called: set[Path] = set()
         for call in (call for item in part.items for call in calls_of(item)):
             if call.path not in called:

@@ -1,6 +1,6 @@
 """From a raw model to the typed graph with the caller's options applied."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from burn_import.options import (
@@ -119,15 +119,21 @@ def check_options(options: Options) -> None:
     Raises:
         WrongOptions: a value is unknown or two contradict; everything is listed.
     """
+    problems = [*_unknown_words(options), *_contradictions(options)]
+    if problems:
+        raise WrongOptions(problems)
+
+
+def _unknown_words(options: Options) -> Iterator[Problem]:
+    """Yield the options with a value that is not among the known ones."""
     from burn_import.passes import pass_names
 
-    problems = []
     valid = [ALL, *pass_names()]
     for name in options.passes or ():
         if name not in valid:
             problem = unknown("a pass", name, valid)
             hint = problem.hint or f"there are {', '.join(valid)}"
-            problems.append(Problem(problem.message, hint=hint))
+            yield Problem(problem.message, hint=hint)
     hints = options.hints
     for kind, value, words in (
         ("a dtype", options.dtype, DTYPES),
@@ -137,22 +143,20 @@ def check_options(options: Options) -> None:
         ("a target", options.target, TARGETS),
     ):
         if value is not None and value not in words:
-            message = f"expected {kind} among {', '.join(words)}, got {value!r}"
-            problems.append(Problem(message))
+            yield Problem(f"expected {kind} among {', '.join(words)}, got {value!r}")
+
+
+def _contradictions(options: Options) -> Iterator[Problem]:
+    """Yield the options that exclude another one."""
     if options.embed and options.target != "burn":
-        problems.append(
-            Problem(
-                "--embed: expected the target burn, got "
-                f"{options.target!r}, whose modules load safetensors files"
-            )
+        yield Problem(
+            "--embed: expected the target burn, got "
+            f"{options.target!r}, whose modules load safetensors files"
         )
     if options.shard_size is not None and options.largest_file is None:
         message = "--shard-size: expected the target burn, and neither --embed nor "
-        problems.append(Problem(message + "--standalone: others load one file"))
+        yield Problem(message + "--standalone: others load one file")
     if options.standalone and options.target != "burn":
-        message = (
+        yield Problem(
             f"expected the target burn of a standalone module, got {options.target!r}"
         )
-        problems.append(Problem(message))
-    if problems:
-        raise WrongOptions(problems)

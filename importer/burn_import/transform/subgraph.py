@@ -82,7 +82,7 @@ _NAMES = "`burn-import inspect MODEL --graph net.svg` draws the names"
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutPoints:
     """Cut points of a model; see :func:`begin_cut`."""
 
     inputs: tuple[str, ...]
@@ -94,7 +94,7 @@ class Cut:
 
 def begin_cut(
     model: RawModel, inputs: Sequence[str], outputs: Sequence[str]
-) -> tuple[RawModel, Cut]:
+) -> tuple[RawModel, CutPoints]:
     """Return ``model`` with other outputs, and the cut for :func:`finish_cut`.
 
     Nodes that neither the outputs nor the types of the inputs depend on are removed, so
@@ -130,7 +130,9 @@ def begin_cut(
         constants={n: array for n, array in constants.items() if n not in new_inputs},
         defaults=defaults,
     )
-    return replace(model, graph=raw), Cut(tuple(inputs), computed, tuple(new_inputs))
+    return replace(model, graph=raw), CutPoints(
+        tuple(inputs), computed, tuple(new_inputs)
+    )
 
 
 def _name_problems(
@@ -175,7 +177,7 @@ def _read_names(node: RawNode) -> Iterator[str]:
                 yield from _read_names(inner)
 
 
-def finish_cut(graph: Graph, cut: Cut) -> Graph:
+def finish_cut(graph: Graph, cut: CutPoints) -> Graph:
     """Return the part of ``graph`` from the cut's inputs to its outputs.
 
     ``graph`` is the typed graph of the model that :func:`begin_cut` returned.
@@ -193,7 +195,7 @@ def finish_cut(graph: Graph, cut: Cut) -> Graph:
     inputs = {unique[name]: name for name in cut.inputs}
     whole = replace(graph, outputs=graph.outputs[:count])
     types = _open_types(whole, inputs)
-    nodes, needed = _Cutting(whole, types).nodes()
+    nodes, needed = _SubgraphSearch(whole, types).nodes()
     _check(whole, cut, inputs, needed)
     part = replace(
         whole,
@@ -232,7 +234,7 @@ def _open_types(graph: Graph, inputs: Mapping[str, str]) -> dict[str, Type]:
     }
 
 
-class _Cutting:
+class _SubgraphSearch:
     """Search for the nodes between the new inputs and the outputs."""
 
     def __init__(self, graph: Graph, inputs: Mapping[str, Type]) -> None:
@@ -277,7 +279,9 @@ class _Cutting:
         return [node if outputs == node.outputs else replace(node, outputs=outputs)]
 
 
-def _check(graph: Graph, cut: Cut, inputs: Mapping[str, str], needed: set[str]) -> None:
+def _check(
+    graph: Graph, cut: CutPoints, inputs: Mapping[str, str], needed: set[str]
+) -> None:
     called = dict(zip(graph.inputs, cut.boundary, strict=True))
     problems = [
         Problem(

@@ -159,9 +159,9 @@ def difference(actual: Any, expected: Any) -> float:
     strings do not differ.
     """
     if isinstance(actual, list) or isinstance(expected, list):
-        return _of_lists(actual, expected)
+        return _list_difference(actual, expected)
     if isinstance(actual, dict) or isinstance(expected, dict):
-        return _of_maps(actual, expected)
+        return _map_difference(actual, expected)
     a, b = np.asarray(actual), np.asarray(expected)
     if a.shape != b.shape:
         return float("inf")
@@ -178,16 +178,18 @@ def difference(actual: Any, expected: Any) -> float:
     return float(np.abs(x - y)[~same].max() / scale)
 
 
-def _of_maps(actual: Any, expected: Any) -> float:
+def _map_difference(actual: Any, expected: Any) -> float:
     if not isinstance(actual, Mapping) or not isinstance(expected, Mapping):
         return float("inf")
     keys = list(expected)
     if set(keys) != set(actual):
         return float("inf")
-    return _of_lists([actual[key] for key in keys], [expected[key] for key in keys])
+    return _list_difference(
+        [actual[key] for key in keys], [expected[key] for key in keys]
+    )
 
 
-def _of_lists(actual: Any, expected: Any) -> float:
+def _list_difference(actual: Any, expected: Any) -> float:
     if not isinstance(actual, Sequence) or len(actual) != len(expected):
         return float("inf")
     return max(

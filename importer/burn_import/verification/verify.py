@@ -37,8 +37,8 @@ def derivative_error(model: Any, arrays: list[Any], seed: int = 0) -> float:
         InputsError: no output or no parameter is floating.
     """
     random = np.random.default_rng(seed)
-    twin = model.valid().to(Autodiff(Cpu()))
-    boxes = [box for _, box in twin.parameters() if dtypes.is_float(box.dtype)]
+    tracked = model.valid().to(Autodiff(Cpu()))
+    boxes = [box for _, box in tracked.parameters() if dtypes.is_float(box.dtype)]
     if not boxes:
         raise InputsError("the module has no parameters to differentiate by")
     start = [box.held().numpy() for box in boxes]
@@ -47,7 +47,7 @@ def derivative_error(model: Any, arrays: list[Any], seed: int = 0) -> float:
         (random.standard_normal(a.shape) * s).astype(a.dtype)
         for a, s in zip(start, scales, strict=True)
     ]
-    gradients = _loss(twin, arrays, seed).backward()
+    gradients = _loss(tracked, arrays, seed).backward()
     exact = sum(
         float((gradients[box].numpy().astype(np.float64) * turn).sum())
         for box, turn in zip(boxes, turns, strict=True)
@@ -59,7 +59,7 @@ def derivative_error(model: Any, arrays: list[Any], seed: int = 0) -> float:
             box.set(
                 burn.tensor((first + step * turn).astype(first.dtype)).to(box.backend)
             )
-        return float(_loss(twin, arrays, seed).numpy())
+        return float(_loss(tracked, arrays, seed).numpy())
 
     def quotient(step: float) -> float:
         return (at(step) - at(-step)) / (2 * step)

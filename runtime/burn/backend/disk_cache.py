@@ -2,7 +2,7 @@
 
 It has object code of generated kernels, plans of cuDNN and the numbers of the fastest
 algorithms. Loaded code is executed. The folder and its files must therefore belong to
-the user, and nobody else may be able to write to them; otherwise the cache is not used.
+the user, and no other user may have write access; otherwise the cache is not used.
 """
 
 import os

@@ -249,12 +249,12 @@ class Module:
         """Return a copy for inference: on the backend below ``Autodiff``, sharing
         the data.
         """
-        twins: dict[int, Any] = {}
+        copies: dict[int, Any] = {}
         for box in self._all_boxes():
-            twin = copy.copy(box)
-            twin.to(box.backend.inner)
-            twins[id(box)] = twin
-        return copy.deepcopy(self, twins)
+            copied = copy.copy(box)
+            copied.to(box.backend.inner)
+            copies[id(box)] = copied
+        return copy.deepcopy(self, copies)
 
     def _all_boxes(self) -> list[Box]:
         boxes: dict[Box, None] = {}

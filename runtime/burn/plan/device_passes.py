@@ -12,7 +12,7 @@ from burn.plan.passes.dead_code import without_dead
 from burn.plan.passes.fusion.attention import fuse_attention
 from burn.plan.passes.fusion.batch_norm_parts import split_batch_norms
 from burn.plan.passes.fusion.caches import fuse_caches
-from burn.plan.passes.fusion.elements import Abilities, fuse_elementwise
+from burn.plan.passes.fusion.elements import KernelSupport, fuse_elementwise
 from burn.plan.passes.fusion.epilogue_fusion import fuse_epilogues
 from burn.plan.passes.fusion.horizontal import fuse_horizontally
 from burn.plan.passes.fusion.layers import (
@@ -54,7 +54,7 @@ DEVICE_PASSES: tuple[Pass, ...] = (
 DTYPES = (np.dtype(np.float16), FLOAT32)
 
 
-def device_segment(plan: "Plan", abilities: Abilities | None = None) -> Segment:
+def device_segment(plan: "Plan", abilities: KernelSupport | None = None) -> Segment:
     """Return the recording with layers, norms, attention and epilogues fused.
 
     With ``abilities``, the remaining elementwise operations are fused into chains.
@@ -68,7 +68,7 @@ def device_segment(plan: "Plan", abilities: Abilities | None = None) -> Segment:
     return root
 
 
-def training_segment(plan: "Plan", abilities: Abilities) -> Segment:
+def training_segment(plan: "Plan", abilities: KernelSupport) -> Segment:
     """Return a recording with gradients, with elementwise operations fused.
 
     Layers stay as they are, since gradients read their results.

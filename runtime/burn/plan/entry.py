@@ -76,11 +76,11 @@ def _calibrated(
     the samples.
     """
     from burn.plan.calibration import compare_outputs, sample_arguments
-    from burn.plan.passes.precision.calibrated import Calibrated, Observing, Ranges
+    from burn.plan.passes.precision.calibrated import Calibrated, RangeObserver, Ranges
 
     samples = [sample_arguments(sample) for sample in batches]
     ranges = Ranges()
-    observing = Compiled(function, "int8", (Observing(ranges),), observed=True)
+    observing = Compiled(function, "int8", (RangeObserver(ranges),), observed=True)
     watch: Callable[..., R] = observing
     expected = [watch(*sample) for sample in samples]
     if observing.notes or not len(ranges):

@@ -195,7 +195,7 @@ class Segment(Struct):
         return [self.result, list(self.writes.values())]
 
 
-class Lifted:
+class StackedResult:
     """A result on a backend that is stacked on the backend of its value."""
 
     __slots__ = ("backend", "value")
@@ -290,7 +290,7 @@ def _append_slots(value: Any, places: list[int]) -> None:
                 places.append(item.place)
             elif type(item) not in _LEAVES:
                 _append_slots(item, places)
-    elif kind is Lifted:
+    elif kind is StackedResult:
         _append_slots(value.value, places)
     elif kind is slice:
         _append_slots((value.start, value.stop, value.step), places)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from burn.backend.arrays import ArrayBackend
 from burn.box import Parameter, replacements
 from burn.plan.executable import Executable, Plan
-from burn.plan.plan_ir import Lifted, Segment, Slot, boxes_read, grow
+from burn.plan.plan_ir import Segment, Slot, StackedResult, boxes_read, grow
 from burn.plan.pytree import mapped
 from burn.plan.recorder import RecordedValue, Recorder, UnplannableError
 from burn.structs import Struct
@@ -142,7 +142,7 @@ def _slot(leaf: Any, recorder: Recorder) -> Any:
         if leaf.node is not None:
             raise UnplannableError("the result has a history: detach() it")
         if type(leaf.data) is Tensor:
-            return Lifted(_slot(leaf.data, recorder), leaf.backend)
+            return StackedResult(_slot(leaf.data, recorder), leaf.backend)
     elif type(leaf) in PLAIN:
         return leaf
     raise UnplannableError(f"the result has {leaf!r} in it")

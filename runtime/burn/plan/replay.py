@@ -8,10 +8,10 @@ from burn.backend.arrays import ArrayBackend, ignoring_errors
 from burn.plan.executable import Executable, Plan
 from burn.plan.passes.unique_slots import last_slot
 from burn.plan.plan_ir import (
-    Lifted,
     Read,
     Segment,
     Slot,
+    StackedResult,
     Step,
     UnforeseenError,
     find_drops,
@@ -179,6 +179,6 @@ def fill_result(result: Any, values: Values, device: ArrayBackend) -> Any:
 
 def _fill_leaf(leaf: Any, values: Values, device: ArrayBackend) -> Any:
     # Not a recursive closure, whose reference cycle would keep ``values`` alive.
-    if type(leaf) is Lifted:
+    if type(leaf) is StackedResult:
         return Tensor(_fill_leaf(leaf.value, values, device), leaf.backend)
     return Tensor(values[leaf.place], device) if type(leaf) is Slot else leaf

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from burn.store.tensors import StoredTensor, Turned
+from burn.store.tensors import StoredTensor, TransposedTensor
 
 if TYPE_CHECKING:
     from burn.nn.module import Module
@@ -37,7 +37,7 @@ def from_burn(
         key, turn = ours.get(name, (name, False))
         if key != name and key in tensors:  # the file has both, and one is too many
             key, turn = name, False
-        result[key] = Turned(tensor) if turn else tensor
+        result[key] = TransposedTensor(tensor) if turn else tensor
     return result
 
 
@@ -49,5 +49,5 @@ def to_burn(
     result = {}
     for key, tensor in tensors.items():
         name, turn = theirs.get(key, (key, False))
-        result[name] = Turned(tensor) if turn else tensor
+        result[name] = TransposedTensor(tensor) if turn else tensor
     return result

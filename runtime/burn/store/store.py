@@ -47,7 +47,7 @@ class Origin(Protocol):
         ...
 
 
-class Given(NamedTuple):
+class InMemorySource(NamedTuple):
     """Tensors in memory, for instance of another module."""
 
     held: Mapping[str, StoredTensor]
@@ -75,7 +75,7 @@ class Store:
     selected if one of the filters matches. ``Store()`` is for ``to_bytes``.
     """
 
-    origin: Origin = Given({})
+    origin: Origin = InMemorySource({})
     rules: tuple[Rule, ...] = ()
     filters: tuple[Predicate, ...] = ()
     is_partial: bool = False
@@ -113,7 +113,9 @@ class Store:
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, Any]) -> Self:
         """Return the store of tensors or arrays by key, such as a ``state_dict()``."""
-        return cls(Given({key: InMemory(value) for key, value in tensors.items()}))
+        return cls(
+            InMemorySource({key: InMemory(value) for key, value in tensors.items()})
+        )
 
     def with_key_remapping(self, pattern: str, replacement: str) -> Self:
         """Return a store that replaces each match of the regex (``\1`` is a group).

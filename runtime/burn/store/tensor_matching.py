@@ -107,7 +107,7 @@ def _place(
         return
     try:
         value = _value(box, tensor)
-    except _Unfit as error:
+    except _UnrepresentableValues as error:
         result.rows.append(Row("wrong dtype", key, f"{got}: {error}"))
         return
     first_key = first.setdefault(box, key)
@@ -133,7 +133,7 @@ def _mismatch(box: Box, tensor: StoredTensor, convert: bool) -> Status | None:
     return None if alike else "wrong dtype"
 
 
-class _Unfit(ValueError):  # noqa: N818  names the values
+class _UnrepresentableValues(ValueError):  # noqa: N818  names the values
     """Values that the dtype of a box cannot represent."""
 
 
@@ -144,7 +144,7 @@ def _value(box: Box, tensor: StoredTensor) -> Tensor:
     try:
         values = laid_out(converted(array, box.dtype))
     except RecordError as error:
-        raise _Unfit(str(error)) from error
+        raise _UnrepresentableValues(str(error)) from error
     if np.may_share_memory(values, array) and is_changeable(array):
         values = values.copy()
     return from_numpy(values)

@@ -62,7 +62,7 @@ class Recorded(NamedTuple):
         return self.record[self.name]
 
 
-class Turned(NamedTuple):
+class TransposedTensor(NamedTuple):
     """The transpose of a stored matrix."""
 
     tensor: StoredTensor

@@ -34,7 +34,7 @@ EXACT = frozenset(
 
 
 def jumping_outputs(model: onnx.ModelProto) -> list[bool]:
-    """Whether each output follows from an operator that is not continuous.
+    """Return whether each output follows from an operator that is not continuous.
 
     So it is of floating operands. Those of nodes in bodies may be floating.
     """
@@ -66,5 +66,5 @@ def _jumps(node: NodeProto, exact: Collection[str]) -> bool:
 
 
 def _is_discontinuous(nodes: Iterable[NodeProto]) -> bool:
-    """Whether one of the nodes, or of the nodes in their bodies, is."""
+    """Return whether one of the nodes, or of the nodes in their bodies, is."""
     return any(_jumps(node, ()) for node in nodes)

@@ -47,7 +47,7 @@ VAGUE = 0.3
 
 
 def check_dtype(case: FuzzCase) -> Iterator[tuple[str, str]]:
-    """What is different in another dtype: name of the check, difference."""
+    """Yield the differences in another dtype: name of the check, difference."""
     half = case.profile == "networks"
     dtype = list(ROUNDING)[case.seed % 3] if half else "float64"
     with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +96,7 @@ def _different(
 
 
 def _vanishes(graph: Graph, dtype: str) -> bool:
-    """Whether a stored number other than 0, such as an epsilon, is 0 in ``dtype``."""
+    """Return whether a stored number, such as an epsilon, is 0 only in ``dtype``."""
     target = getattr(dtypes, dtype)
     numbers = [array for array in graph.constants.values() if array.size == 1]
     return any(
@@ -131,7 +131,7 @@ def _arrays(value: Any) -> list[Any]:
 def _outside(
     got: Any, exact: Any, others: Sequence[Any], step: float, inside: Sequence[Any] = ()
 ) -> str | None:
-    """What is beyond the errors of ``others``, and of ``inside``, which are larger.
+    """Return the error beyond those of ``others``, and of the larger ``inside``.
 
     Elements that these errors make infinite or NaN are not compared.
     """
@@ -168,7 +168,7 @@ def _outside(
 def _beyond_mean(
     got: Any, wide: Any, others: Sequence[Any], step: float, inside: Sequence[Any]
 ) -> str | None:
-    """How the mean error is beyond that of rounding, in elements that may each be."""
+    """Return how far the mean error exceeds rounding, where each element may."""
 
     def mean(error: Any) -> float:
         return float(np.sqrt((error**2).mean()))

@@ -167,10 +167,10 @@ def test_rounding_to_halves_and_none_is_no_difference(text: str) -> None:
 
 def test_what_rounding_to_halves_decides_on_is_no_difference() -> None:
     halves, singles = run_of(DECIDED.format(kind=10)), run_of(DECIDED.format(kind=1))
-    for run, is_judged in ((halves, False), (singles, True)):
+    for run, is_compared in ((halves, False), (singles, True)):
         y, z = run.expected
-        assert (difference_beyond_noise([~y, z], run) is not None) == is_judged
-        assert difference_beyond_noise([y[:2], z], run) is not None or not is_judged
+        assert (difference_beyond_noise([~y, z], run) is not None) == is_compared
+        assert difference_beyond_noise([y[:2], z], run) is not None or not is_compared
         assert difference_beyond_noise(wrong(run, 1e-3, 1), run) is not None
 
 

@@ -56,7 +56,7 @@ class Shared:
         self.rng.bit_generator.state = fresh.bit_generator.state
 
     def step_key(self) -> str:
-        """What tells the step, and a draw within it, from all others."""
+        """Return the random key of a step, and of a draw within it."""
         self.draws += 1
         return f"{self.profile}:{self.seed}:{self.steps}:{self.draws}"
 

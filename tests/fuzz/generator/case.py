@@ -260,7 +260,7 @@ def _grow(builder: Builder, nodes: int) -> None:
 
 
 def grow_by_one(builder: Builder, makers: list[tuple[Grow, float]]) -> bool:
-    """Whether a random one of ``makers`` added something."""
+    """Return whether a random one of ``makers`` added something."""
     functions, shares = zip(*makers, strict=True)
     (make,) = builder.random.choices(functions, shares)
     try:

@@ -19,7 +19,7 @@ from tests.laws.models import onnx_attribute
 from tests.strategies import Example, cases, examples
 from tests.strategies.registry import Key, Maybe
 
-#: Operators that draw at random, whose values nobody can compare.
+#: Random operators, whose values cannot be compared.
 RANDOM = frozenset(
     {"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"}
     | {"RandomUniform", "RandomUniformLike", "Dropout"}
@@ -78,7 +78,7 @@ def available(domain: str, opset: int) -> tuple[tuple[Key, int], ...]:
 
 
 def _is_current(name: str, opset: int) -> bool:
-    """Whether ONNX has an operator at an opset, and does not deprecate it."""
+    """Return whether ONNX has an operator at an opset, and does not deprecate it."""
     if not onnx.defs.has(name, opset, ""):
         return False
     return not onnx.defs.get_schema(name, opset, "").deprecated

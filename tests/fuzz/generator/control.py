@@ -125,7 +125,7 @@ def add_loop(builder: Builder, grow: Grow) -> None:
 
 
 def _going(body: Builder, inputs: Sequence[Value]) -> list[Value]:
-    """Whether a loop goes on: always, or for some rounds."""
+    """Return whether a loop goes on: always, or for some rounds."""
     if body.random.random() < 0.6:
         return body.try_node("Identity", [inputs[1].name])
     limit = np.array(body.random.randint(0, 3), np.int64)

@@ -18,7 +18,7 @@ from tests.fuzz.generator.values import (
     Value,
     with_noise_where_inexact,
 )
-from tests.fuzz.judge.session import REFUSALS, session_of
+from tests.fuzz.reference.session import REFUSALS, session_of
 from tests.fuzz.rules.explained import explanation
 from tests.fuzz.rules.not_finite import is_not_finite, not_finite_explanation
 
@@ -176,7 +176,7 @@ def _check_floating(exact: Array, noisy: Array) -> None:
 
 
 def _is_near_overflow(array: Array) -> bool:
-    """Whether 32 or 64 bit integers are so large that arithmetic overflows."""
+    """Return whether 32 or 64 bit integers are so large that arithmetic overflows."""
     if array.dtype.itemsize < 4:
         return False
     return bool((array.astype(np.float64) > 2**28).any() or (array < -(2**28)).any())

@@ -50,7 +50,7 @@ class Value:
         return int(self.runs[0].ndim)
 
     def has_shape(self, shape: Sequence[int]) -> bool:
-        """Whether the value is a tensor of ``shape`` in every run."""
+        """Return whether the value is a tensor of ``shape`` in every run."""
         return self.is_tensor and all(s == tuple(shape) for s in self.shapes)
 
 

@@ -43,7 +43,7 @@ class Slope:
         relative: float = ERROR,
         error: float = 0,
     ) -> bool:
-        """Whether ``other`` of an error and size is not this derivative."""
+        """Return whether ``other`` of an error and size is not this derivative."""
         allowed = PLATEAU + self.error + error + relative * max(self.scale, scale)
         return not abs(self.value - other) <= allowed
 

@@ -1,4 +1,4 @@
-"""Points of a graph in float64 at which a derivative says nothing about differences.
+"""Points of a graph in float64 where derivatives and differences are unrelated.
 
 The slope of a root at 0 is infinite, and so are those of arcs at the ends of what they
 are defined for. A chain of them and of a slope of 0 is NaN, in PyTorch as well, where
@@ -37,7 +37,7 @@ TIES = frozenset({"Max", "Min"})
 
 
 def says_nothing(graph: Graph, inputs: Sequence[Any], got: float) -> bool:
-    """Whether a node is where the derivative ``got`` cannot be that of differences.
+    """Return whether differences cannot give the derivative ``got`` at a node.
 
     Infinite slopes are the reason only for what is NaN or infinite.
     """
@@ -80,7 +80,7 @@ def _is_kink(operator: str, operands: Sequence[Any]) -> bool:
 
 
 def _joins(operator: str, operands: Sequence[Any]) -> bool:
-    """Whether elements are one in the result that are two beside this point."""
+    """Return whether elements are one in the result that are two beside this point."""
     if operator != "Unique" or operands[0].dtype.kind != "f":
         return False
     return bool(len(np.unique(operands[0])) < operands[0].size)

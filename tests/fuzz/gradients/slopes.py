@@ -66,7 +66,7 @@ def _after(
     inputs: Sequence[Any],
     expected: Slope,
 ) -> str | None:
-    """How the derivative differs after a pass, of a graph and two with moved weights.
+    """Return the difference of the derivative after a pass, by moved weights.
 
     The difference to the right is enough unless what a pass computes is curved.
     """

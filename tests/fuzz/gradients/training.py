@@ -63,7 +63,7 @@ ONE_ELEMENT = "expected more than one element a channel in training"
 
 
 def check_training(case: FuzzCase) -> Iterator[tuple[str, str]]:
-    """What is wrong with gradients by parameters: name of the check, difference."""
+    """Yield the wrong gradients by parameters: name of the check, difference."""
     with imported(case.model, DEFAULT) as module:
         module = module.to(Autodiff(Cpu()))
         boxes = dict(module.parameters())
@@ -101,7 +101,7 @@ def _compiled(
 def _beyond(
     module: Any, boxes: Mapping[str, Any], feeds: Any, got: Any, exact: Any
 ) -> str | None:
-    """How gradients differ by more than any of several draws of noise changes them.
+    """Return the difference of gradients beyond that of several draws of noise.
 
     Where terms cancel, what is left is rounding, of which one draw may show too little.
     """
@@ -148,7 +148,7 @@ def _noise(
     exact: Any,
     seed: int = 0,
 ) -> list[float] | None:
-    """How much noise changes each gradient; None where it is not smooth."""
+    """Return the change of each gradient by noise; None where it is not smooth."""
     if exact is None:
         return None
     rng = np.random.default_rng(seed)
@@ -278,7 +278,7 @@ def _moved_state(case: FuzzCase, moves: Mapping[str, Any], step: float) -> Any:
 
 
 def _is_other_module(before: Any, after: Any, grads: Mapping[str, Any]) -> bool:
-    """Whether shapes differ, or arrays that are no parameters."""
+    """Return whether shapes differ, or arrays that are no parameters."""
     return before.keys() != after.keys() or any(
         before[k].shape != after[k].shape
         or (k not in grads and not np.array_equal(before[k], after[k]))

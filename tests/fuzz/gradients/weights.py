@@ -38,7 +38,7 @@ def bodies_of(graph: Graph) -> Iterator[Graph]:
 
 
 def has_halves(graph: Graph) -> bool:
-    """Whether a value of ``graph`` or of a body is of halves."""
+    """Return whether a value of ``graph`` or of a body is of halves."""
     parts = (graph, *bodies_of(graph))
     return any(t.dtype in dtypes.HALVES for p in parts for t in p.types.values())
 
@@ -79,7 +79,7 @@ def _capturing(node: Node, names: Collection[str]) -> Node:
 
 
 def narrowed(graph: Graph, name: str, narrow: Narrow) -> bool:
-    """Whether a value that follows from the constant ``name`` is narrow.
+    """Return whether a value that follows from the constant ``name`` is narrow.
 
     So are all values that follow from an operator without a gradient.
     """
@@ -87,7 +87,7 @@ def narrowed(graph: Graph, name: str, narrow: Narrow) -> bool:
 
 
 def _follow(graph: Graph, names: set[str], narrow: Narrow) -> tuple[bool, set[str]]:
-    """Whether what follows from ``names`` is narrow, and all values that follow."""
+    """Return whether a value that depends on ``names`` is narrow, and all of them."""
     following, result = set(names), False
     for node in graph.nodes:
         is_reached = not following.isdisjoint(node.inputs)
@@ -109,7 +109,7 @@ def _inside(node: Node) -> Type | None:
 
 
 def _has_no_gradient(node: Node) -> bool:
-    """Whether the primitive of a node declares no gradient where there is a slope."""
+    """Return whether a node's primitive declares no gradient where there is a slope."""
     primitive = UNDIFFERENTIATED.get(node.op.onnx)
     return primitive is not None and primitive.rule is None
 
@@ -117,7 +117,7 @@ def _has_no_gradient(node: Node) -> bool:
 def _enter(
     node: Node, body: Graph, following: set[str], narrow: Narrow, is_reached: bool
 ) -> tuple[bool, bool]:
-    """Whether a body has a narrow value, and whether its results follow."""
+    """Return whether a body has a narrow value, and whether its results follow."""
     count = captures(node)
     plain = body.inputs[: len(body.inputs) - count]
     before = node.inputs[: len(node.inputs) - count]
@@ -133,12 +133,12 @@ def _enter(
 
 
 def is_below_float64(value: AnyType | None) -> bool:
-    """Whether a value is floating and has been rounded to less than float64."""
+    """Return whether a value is floating and has been rounded to less than float64."""
     return value is not None and is_float(value.dtype) and value.dtype.itemsize < 8
 
 
 def is_below_float32(value: AnyType | None) -> bool:
-    """Whether a value has been rounded to integers, or to fewer bits than float32."""
+    """Return whether a value is rounded to integers, or to fewer bits than float32."""
     if value is None:
         return False
     return is_integer(value.dtype) or (

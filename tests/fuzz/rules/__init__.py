@@ -1,1 +1,1 @@
-"""Where onnxruntime is no judge of a node, with the reason."""
+"""Where onnxruntime is no reference for a node, with the reason."""

@@ -35,7 +35,7 @@ SCALES = {
 
 
 def _is_within_rounding(steps: Any, sizes: Any, dtype: Any, largest: float) -> bool:
-    """Whether differences of elements are those that rounding may make.
+    """Return whether differences of elements are those that rounding may make.
 
     They are up to about 100 roundings of the elements, or 8 of the largest element: a
     sum whose terms cancel has the error of its terms.
@@ -46,7 +46,7 @@ def _is_within_rounding(steps: Any, sizes: Any, dtype: Any, largest: float) -> b
 
 
 def has_close_elements(node: NodeProto, operands: Operands) -> bool:
-    """Whether elements differ by no more than rounding."""
+    """Return whether elements differ by no more than rounding."""
     data = operands[0]
     if data.dtype.kind != "f":
         return False
@@ -57,7 +57,7 @@ def has_close_elements(node: NodeProto, operands: Operands) -> bool:
 
 
 def has_close_scores(node: NodeProto, operands: Operands) -> bool:
-    """Whether rounding tells which box of a batch and class comes before another."""
+    """Return whether rounding determines the order of boxes of a batch and class."""
     scores = np.atleast_1d(operands[1])  # onnxruntime refuses a scalar
     return any(
         has_close_elements(node, [row])
@@ -66,7 +66,7 @@ def has_close_scores(node: NodeProto, operands: Operands) -> bool:
 
 
 def samples_between_elements(node: NodeProto, operands: Operands) -> bool:
-    """Whether rounding tells which element is nearest to a point of a grid."""
+    """Return whether rounding tells which element is nearest to a point of a grid."""
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     x, grid = operands[:2]
     if attributes.get("mode") != b"nearest" or grid.dtype.kind != "f":
@@ -85,7 +85,7 @@ def samples_between_elements(node: NodeProto, operands: Operands) -> bool:
 
 
 def divides_by_rounding(node: NodeProto, operands: Operands) -> bool:
-    """Whether the scale of a quantized result is no larger than a rounding of 1."""
+    """Return whether a quantized result's scale is at most a rounding of 1."""
     place = SCALES[node.op_type]
     scale = operands[place] if place < len(operands) else None
     if scale is None:
@@ -95,7 +95,7 @@ def divides_by_rounding(node: NodeProto, operands: Operands) -> bool:
 
 
 def rounds_close_elements(node: NodeProto, operands: Operands) -> bool:
-    """Whether rounding tells which integer an element becomes.
+    """Return whether rounding tells which integer an element becomes.
 
     An integer itself, or what is in the middle between two, is meant to be it.
     """
@@ -112,7 +112,7 @@ def rounds_close_elements(node: NodeProto, operands: Operands) -> bool:
 
 
 def leaves_domain(node: NodeProto, operands: Operands) -> bool:
-    """Whether elements are no further from 1 or -1 than rounding, but not equal."""
+    """Return whether elements differ from 1 or -1 by no more than rounding."""
     x = operands[0]
     if x.dtype.kind != "f":
         return False
@@ -121,14 +121,14 @@ def leaves_domain(node: NodeProto, operands: Operands) -> bool:
 
 
 def has_powers_of_rounded_zeros(node: NodeProto, operands: Operands) -> bool:
-    """Whether rounding tells the sign of what is raised to a fraction, or divides."""
+    """Return whether rounding determines the sign of a divisor or a root's operand."""
     exponents = operands[1].astype(np.float64)
     whole = (exponents == np.rint(exponents)) & (exponents >= 0)
     return not whole.all() and has_rounded_zeros(node, operands)
 
 
 def rounds_between_integers(node: NodeProto, operands: Operands) -> bool:
-    """Whether rounding tells which integer is nearest to an element, of one scale.
+    """Return whether rounding determines the integer nearest to an element.
 
     So it is within four roundings of the middle between two.
     """
@@ -148,7 +148,7 @@ def rounds_between_integers(node: NodeProto, operands: Operands) -> bool:
 
 
 def compares_close_elements(node: NodeProto, operands: Operands) -> bool:
-    """Whether elements of two operands differ by no more than rounding."""
+    """Return whether elements of two operands differ by no more than rounding."""
     x, y = operands[:2]
     if x.dtype.kind != "f":
         return False
@@ -164,14 +164,14 @@ def compares_close_elements(node: NodeProto, operands: Operands) -> bool:
 
 
 def has_large_negatives(node: NodeProto, operands: Operands) -> bool:
-    """Whether onnxruntime's polynomial for ``1 / (1 + exp(-x))`` has no digits left."""
+    """Return whether onnxruntime's sigmoid polynomial has no accurate digits."""
     data = operands[0]
     limit = -30 if data.dtype == np.float64 else -14
     return data.dtype.kind == "f" and bool((data < limit).any())
 
 
 def has_rounded_zeros(node: NodeProto | None, operands: Operands) -> bool:
-    """Whether elements are no larger than 8 roundings of the largest one, or of 1.
+    """Return whether elements are at most 8 roundings of the largest one, or of 1.
 
     So they are at the ends of a window, which is the sum of terms that cancel.
     """
@@ -184,7 +184,7 @@ def has_rounded_zeros(node: NodeProto | None, operands: Operands) -> bool:
 
 
 def rounds_mean_by_epsilon(node: NodeProto, operands: Operands) -> bool:
-    """Whether rounding of the mean is large beside the root of variance and epsilon."""
+    """Return whether the mean's rounding is large beside ``sqrt(var + epsilon)``."""
     given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     x = np.where(np.isfinite(operands[0]), operands[0], 0).astype(np.float64)
     if x.ndim < 3 or not x.size:
@@ -196,7 +196,7 @@ def rounds_mean_by_epsilon(node: NodeProto, operands: Operands) -> bool:
 
 
 def drops_squares(node: NodeProto, operands: Operands) -> bool:
-    """Whether squares of channels before round away what a normalization divides by."""
+    """Return whether rounding of earlier channels' squares exceeds the divisor."""
     given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     x = operands[0]
     if x.ndim < 2 or not x.size:

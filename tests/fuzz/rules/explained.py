@@ -1,4 +1,4 @@
-"""Differences that are explained: where onnxruntime is no judge of a node.
+"""Differences that are explained: where onnxruntime is no reference for a node.
 
 A rule is about one operator and what its operands hold. The generator adds no node that
 a rule of ``RULES`` matches, so that no other failure hides behind it. For operands with
@@ -85,7 +85,7 @@ def _has_output_shape(node: NodeProto, operands: Operands) -> bool:
 
 
 def _strides_beyond_kernel(node: NodeProto, operands: Operands) -> bool:
-    """Whether the windows of a transposed convolution leave gaps to be filled."""
+    """Return whether the windows of a transposed convolution leave gaps."""
     given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     automatic = given.get("auto_pad") in (b"SAME_UPPER", b"SAME_LOWER")
     if not automatic or "output_shape" in given:
@@ -106,7 +106,7 @@ def _joins_empty(node: NodeProto, operands: Operands) -> bool:
 
 
 def _resizes_half_spectrum(node: NodeProto, operands: Operands) -> bool:
-    """Whether half a spectrum has more or fewer frequencies than the result needs."""
+    """Return whether half a spectrum has another count of frequencies than needed."""
     flags = {a.name: a.i for a in node.attribute}
     halved = flags.get("inverse") and flags.get("onesided")
     if not halved or len(operands) < 2 or operands[1] is None:
@@ -120,7 +120,7 @@ def _resizes_half_spectrum(node: NodeProto, operands: Operands) -> bool:
 
 
 def _has_odd_scale(node: NodeProto, operands: Operands) -> bool:
-    """Whether onnxruntime's table of exponentials cannot hold the result."""
+    """Return whether onnxruntime's table of exponentials cannot hold the result."""
     if operands[1].size != 1 or operands[3].size != 1:
         return True
     x_scale, y_scale = (float(operands[i].item()) for i in (1, 3))
@@ -158,7 +158,7 @@ def _slices_back_to_the_largest(node: NodeProto, operands: Operands) -> bool:
 
 
 def _overflows(node: NodeProto, operands: Operands) -> bool:
-    """Whether a sum of integers, that of all signs apart, is too large for them."""
+    """Return whether a sum of absolute integers overflows their dtype."""
     data = operands[0]
     if data.dtype.kind not in "iu":
         return False
@@ -377,7 +377,7 @@ RULES = (
 
 
 def explanation(node: NodeProto, operands: Operands) -> str | None:
-    """Why onnxruntime is no judge of ``node``; None if it is one."""
+    """Return why onnxruntime is no reference for ``node``, else None."""
     for rule in RULES:
         if rule.operator == node.op_type and rule.matches(node, operands):
             return rule.reason

@@ -186,7 +186,7 @@ def _has_other_residual(node: NodeProto, operands: Operands) -> bool:
 
 
 def _scales_to_another_shape(node: NodeProto, operands: Operands) -> bool:
-    """Whether a scale has more elements along an axis than the product."""
+    """Return whether a scale has more elements along an axis than the product."""
     x, y = operands[:2]
     factors = operands[2:4] if node.op_type == "MatMulIntegerToFloat" else operands[2:3]
     try:

@@ -1,4 +1,4 @@
-"""Nodes with NaN or infinite operands of which onnxruntime is no judge.
+"""Nodes with NaN or infinite operands for which onnxruntime is no reference.
 
 Each rule says which operands it is about and what they hold. The reason is the formula
 of ONNX's documentation or function body that we follow, and what onnxruntime does
@@ -66,7 +66,7 @@ def large(*places: int) -> Matches:
 
 
 def both(*conditions: Matches) -> Matches:
-    """Whether all of ``conditions`` hold."""
+    """Return whether all of ``conditions`` hold."""
     return lambda node, operands: all(test(node, operands) for test in conditions)
 
 
@@ -85,12 +85,12 @@ def _pads(node: NodeProto, operands: Operands) -> bool:
 
 
 def _has_own_sums(node: NodeProto, operands: Operands) -> bool:
-    """Whether a batch normalization is of every element, or of the batch itself."""
+    """Return whether a batch normalization is elementwise, or uses batch statistics."""
     return len(node.output) > 1 or _attribute(node, "spatial") == 0
 
 
 def _has_no_variance(node: NodeProto, operands: Operands) -> bool:
-    """Whether elements that are normalized together are equal but for rounding."""
+    """Return whether elements normalized together are equal up to rounding."""
     x = operands[0]
     given = _attribute(node, "axes")
     axes = tuple(axis % x.ndim for axis in given or (0, 2, 3))
@@ -101,7 +101,7 @@ def _has_no_variance(node: NodeProto, operands: Operands) -> bool:
 
 
 def _depends_on_order(node: NodeProto, operands: Operands) -> bool:
-    """Whether a partial product may be infinite and another one 0, if not both are.
+    """Return whether one partial product may be infinite while another is 0.
 
     An infinity and a 0 among the factors are NaN in every order.
     """
@@ -119,7 +119,7 @@ def _depends_on_order(node: NodeProto, operands: Operands) -> bool:
 
 
 def _sums_to_infinity(node: NodeProto, operands: Operands) -> bool:
-    """Whether the sum of all elements, by the largest of a window, overflows."""
+    """Return whether the sum of all elements, by the largest of a window, overflows."""
     x = operands[0]
     window = operands[2] if node.op_type == "STFT" and len(operands) > 2 else None
     factor = 1.0 if window is None else float(np.abs(window).max(initial=1.0))
@@ -128,7 +128,7 @@ def _sums_to_infinity(node: NodeProto, operands: Operands) -> bool:
 
 
 def _overflows_in_part(node: NodeProto, operands: Operands) -> bool:
-    """Whether a sum of finite products may overflow, that of all signs apart."""
+    """Return whether a sum of finite products may overflow, that of all signs apart."""
     x, weight = (operands[i].astype(np.float64) for i in (0, 1))
     if not np.isfinite(weight).all() or not weight.ndim:
         return False
@@ -138,7 +138,7 @@ def _overflows_in_part(node: NodeProto, operands: Operands) -> bool:
 
 
 def _is_unbounded(node: NodeProto, operands: Operands) -> bool:
-    """Whether an infinity, of ``x`` or of the other bound, meets no bound."""
+    """Return whether an infinity, of ``x`` or of the other bound, meets no bound."""
     names = {a.name for a in node.attribute}
     given = [
         name in names or (i < len(operands) and operands[i] is not None)
@@ -148,20 +148,20 @@ def _is_unbounded(node: NodeProto, operands: Operands) -> bool:
 
 
 def _rectifies(node: NodeProto, operands: Operands) -> bool:
-    """Whether an activation of a recurrent node is ``Relu``."""
+    """Return whether an activation of a recurrent node is ``Relu``."""
     names = _attribute(node, "activations") or ()
     return any(name.lower() == b"relu" for name in names)
 
 
 def _quantizes_infinities(node: NodeProto, operands: Operands) -> bool:
-    """Whether what is quantized may be infinite or NaN: by a scale of x or of y."""
+    """Return whether a quantized value may be infinite or NaN by a scale of x or y."""
     is_list = node.op_type == "QLinearConcat"
     places = range(3, len(operands), 3) if is_list else (1,)
     return either(*places)(node, operands) or nan(0 if is_list else 3)(node, operands)
 
 
 def _hides(node: NodeProto, operands: Operands) -> bool:
-    """Whether attention hides keys: by a mask, by causality, or by lengths."""
+    """Return whether attention hides keys: by a mask, by causality, or by lengths."""
     flags = any(_attribute(node, n) for n in ("is_causal", "unidirectional"))
     integral = any(x is not None and x.dtype.kind in "iub" for x in operands)
     return flags or integral or len(operands) > 3 or node.op_type[0] == "G"
@@ -343,7 +343,7 @@ NOT_FINITE: tuple[Rule, ...] = (
 
 
 def is_not_finite(value: Any) -> bool:
-    """Whether a value has NaN or infinite elements."""
+    """Return whether a value has NaN or infinite elements."""
     if isinstance(value, list):
         return any(is_not_finite(item) for item in value)
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "fc":
@@ -352,7 +352,7 @@ def is_not_finite(value: Any) -> bool:
 
 
 def not_finite_explanation(node: NodeProto, operands: Operands) -> str | None:
-    """Why onnxruntime is no judge of a node with NaN or infinite operands.
+    """Return why onnxruntime is no reference for NaN or infinite operands.
 
     What the operands of nodes in a body hold is not known: a rule for one of their
     operators is enough.

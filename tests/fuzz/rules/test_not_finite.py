@@ -99,7 +99,7 @@ PRODUCT = np.array([1e-30, 1e-30, np.inf, 2], np.float32)
 EQUAL = np.array([[0.1], [0.53577405], [np.nan]] * 2, np.float32)
 EQUAL = np.tile(EQUAL.reshape(2, 3, 1), (1, 1, 3))
 PRODUCTS = "g (float[4] x) => (float y) { y = ReduceProd <keepdims = 0> (x) }"
-#: Single nodes as text, with operands on which onnxruntime is no judge.
+#: Single nodes as text, with operands for which onnxruntime is no reference.
 DEVIATIONS: list[tuple[str, str, Any]] = [
     (
         "ReduceLogSumExp",

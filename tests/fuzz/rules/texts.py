@@ -10,7 +10,7 @@ Operands = Sequence[Any]
 
 
 def stacks_texts(node: NodeProto, operands: Operands) -> bool:
-    """Whether a loop, here or in a body, has rows of texts of more than one round.
+    """Return whether a loop, also in bodies, collects strings of several iterations.
 
     How many rounds there are is known of ``node`` itself alone.
     """

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, ValueInfoProto, helper
 
-from tests.fuzz.judge.session import REFUSALS, session_of
+from tests.fuzz.reference.session import REFUSALS, session_of
 
 #: By how much a scale may be off: four roundings of a float32.
 STEP = 4 * float(np.finfo(np.float32).eps)
@@ -21,7 +21,7 @@ EXACT = frozenset(
 
 
 def rounds_between_scales(node: NodeProto, operands: Sequence[Any]) -> bool:
-    """Whether scales that differ by rounding change a quantized result."""
+    """Return whether scales that differ by rounding change a quantized result."""
     scales = [
         index
         for index, x in enumerate(operands)
@@ -42,7 +42,7 @@ def rounds_between_scales(node: NodeProto, operands: Sequence[Any]) -> bool:
 
 
 def _are_powers(scales: Any) -> bool:
-    """Whether all of ``scales`` are powers of two."""
+    """Return whether all of ``scales`` are powers of two."""
     return bool((np.frexp(np.abs(scales))[0] == 0.5).all())
 
 

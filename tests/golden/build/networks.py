@@ -13,36 +13,36 @@ def _scope(name: str) -> str:
     return "/" + re.sub(r"\.(?!\d)", "/", name)
 
 
+def _conv_norm(
+    b: Build, x: str, name: str, size: tuple[int, int], stride: int, out: str
+) -> str:
+    weight = b.weight(f"{name}.conv.weight", size[1], size[0], 3, 3, scale=0.3)
+    x = b.op(
+        "Conv",
+        [x, weight],
+        f"{out}_conv",
+        kernel_shape=[3, 3],
+        pads=[1, 1, 1, 1],
+        strides=[stride, stride],
+        name=f"{_scope(name)}/conv/Conv",
+    )
+    norm = [
+        b.positive(f"{name}.norm.weight", size[1]),
+        b.weight(f"{name}.norm.bias", size[1]),
+        b.weight(f"{name}.norm.running_mean", size[1]),
+        b.positive(f"{name}.norm.running_var", size[1]),
+    ]
+    return b.op("BatchNormalization", [x, *norm], out, epsilon=1e-5)
+
+
 def residual() -> Case:
     """A residual network with batch normalisation and a symbolic batch."""
     b = Build(1)
-
-    def conv_norm(
-        x: str, name: str, size: tuple[int, int], stride: int, out: str
-    ) -> str:
-        weight = b.weight(f"{name}.conv.weight", size[1], size[0], 3, 3, scale=0.3)
-        x = b.op(
-            "Conv",
-            [x, weight],
-            f"{out}_conv",
-            kernel_shape=[3, 3],
-            pads=[1, 1, 1, 1],
-            strides=[stride, stride],
-            name=f"{_scope(name)}/conv/Conv",
-        )
-        norm = [
-            b.positive(f"{name}.norm.weight", size[1]),
-            b.weight(f"{name}.norm.bias", size[1]),
-            b.weight(f"{name}.norm.running_mean", size[1]),
-            b.positive(f"{name}.norm.running_var", size[1]),
-        ]
-        return b.op("BatchNormalization", [x, *norm], out, epsilon=1e-5)
-
-    x = b.op("Relu", [conv_norm("image", "stem", (3, 8), 2, "stem")], "stem_relu")
+    x = b.op("Relu", [_conv_norm(b, "image", "stem", (3, 8), 2, "stem")], "stem_relu")
     for i in range(2):
-        first = conv_norm(x, f"layers.{i}.first", (8, 8), 1, f"first{i}")
+        first = _conv_norm(b, x, f"layers.{i}.first", (8, 8), 1, f"first{i}")
         first = b.op("Relu", [first], f"relu{i}")
-        second = conv_norm(first, f"layers.{i}.second", (8, 8), 1, f"second{i}")
+        second = _conv_norm(b, first, f"layers.{i}.second", (8, 8), 1, f"second{i}")
         scope = f"/layers.{i}"
         total = b.op("Add", [second, x], f"add{i}", name=f"{scope}/Add")
         x = b.op("Relu", [total], f"block{i}", name=f"{scope}/Relu")

@@ -120,7 +120,7 @@ def run(backend: str, kind: str, root: Path, installed: Path) -> Ended:
 
 
 def build(backend: str, kind: str, root: Path, installed: Path) -> Path:
-    """The distribution that the backend makes of a project."""
+    """The distribution that the backend builds of a project."""
     done = run(backend, kind, root, installed)
     assert done.code == 0, done.output
     return root.parent / done.output.splitlines()[-1].removeprefix("built ")

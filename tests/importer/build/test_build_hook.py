@@ -46,7 +46,7 @@ def write_model(path: Path, factor: float) -> None:
 
 
 def build(kind: str, root: Path) -> Path:
-    """The distribution that hatchling makes of a project."""
+    """The distribution that hatchling builds of a project."""
     import hatchling.build
 
     before = Path.cwd()

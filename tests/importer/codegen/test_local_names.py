@@ -12,7 +12,7 @@ from burn import ops
 from burn_import.codegen.printing.consumer_words import MAX_READERS, Uses, uses
 from burn_import.tracing.trace import Block, Tracer
 from burn_ir.types import Type
-from tests.importer.looped import check, judged, normal, parsed
+from tests.importer.looped import check, normal, onnxruntime_results, parsed
 from tests.modules import generate, import_file
 
 FACTORS = np.array([0.91234, 0.85678, 1.01357], np.float32)
@@ -163,6 +163,6 @@ def test_angles_are_computed_from_positions(tmp_path: Path) -> None:
     path, name = generate(tmp_path / "model.onnx", tmp_path)
     assert "def __call__(self, positions: Tensor)" in path.read_text("utf-8")
     a = normal(3, 4)
-    (expected,) = judged(model, {"a": a})
+    (expected,) = onnxruntime_results(model, {"a": a})
     net = getattr(import_file(path), name).load()
     np.testing.assert_allclose(net(burn.tensor(a)).numpy(), expected, rtol=1e-5)

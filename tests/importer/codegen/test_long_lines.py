@@ -10,7 +10,7 @@ import pytest
 
 import burn
 from burn_import.codegen.printing.long_lines import nesting
-from tests.importer.looped import check, judged, normal, parsed
+from tests.importer.looped import check, normal, onnxruntime_results, parsed
 from tests.modules import generate, import_file
 
 INPUTS = ("first_hidden_states", "second_hidden_states", "third_hidden_states")
@@ -103,7 +103,7 @@ def test_maps_of_several_sizes_are_numbered(tmp_path: Path) -> None:
     assert "features_0, features_1, features_2 = self.backbone(image)" in source
     image = normal(2, 2, 8, 8)
     net = getattr(import_file(path), name).load()
-    (expected,) = judged(model, {"image": image})
+    (expected,) = onnxruntime_results(model, {"image": image})
     np.testing.assert_allclose(net(burn.tensor(image)).numpy(), expected, rtol=1e-5)
 
 

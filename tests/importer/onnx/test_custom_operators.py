@@ -82,6 +82,23 @@ def test_the_command_and_the_script_of_the_page(
     np.testing.assert_allclose(result(script["model"]), gated(X, 0.5), rtol=1e-5)
 
 
+def test_verify_takes_custom_operators(folder: Path) -> None:
+    net(folder, [unit("x", "y", slope=1.0)])
+    sigmoid = helper.make_node("Sigmoid", ["x"], ["g"])
+    gate = [sigmoid, helper.make_node("Mul", ["x", "g"], ["y"])]
+    x = helper.make_tensor_value_info("x", 1, ["batch", 3, 4])
+    graph = helper.make_graph(
+        gate, "silu", [x], [helper.make_empty_tensor_value_info("y")]
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    saved(folder / "silu.onnx", model)
+    call = ("verify", "net.onnx", "--reference", "silu.onnx")
+    assert "pass that with --operators MODULE" in run(*call).stderr
+    answer = run(*call, "--operators", "example_operators")
+    assert (answer.exit_code, answer.stderr) == (0, "")
+
+
 def test_old_versions_are_upgraded(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

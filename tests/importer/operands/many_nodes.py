@@ -107,7 +107,7 @@ def declare_outputs(proto: onnx.ModelProto, graph: Any) -> None:
 
 
 def results_of_others(proto: onnx.ModelProto, feeds: Any) -> list[Any] | None:
-    """What onnxruntime computes, else ONNX's reference; None if neither runs it."""
+    """Return the results of onnxruntime, else of ONNX's reference, else None."""
     results = oracle.by_onnxruntime(proto, feeds)
     return oracle.by_reference(proto, feeds) if results is None else results
 
@@ -154,7 +154,7 @@ def check(cases: Sequence[NodeCase], folder: Path, opset: int = 21) -> None:
 
 
 def difference_of(a: Array, b: Array) -> str:
-    """How ``a`` differs from ``b``: in dtype, shape or values; empty if it does not."""
+    """Return the difference of ``a`` and ``b`` in dtype, shape or values, else ""."""
     if (a.dtype, a.shape) != (b.dtype, b.shape):
         kinds = [f"{dtypes.name_of(x.dtype)}{list(x.shape)}" for x in (b, a)]
         return f"expected {kinds[0]}, got {kinds[1]}"

@@ -59,7 +59,7 @@ def array(shape: Sequence[int], dtype: Any) -> Array:
 
 
 def fits(*shapes: tuple[int, ...]) -> bool:
-    """Whether shapes can be broadcast together."""
+    """Return whether shapes can be broadcast together."""
     try:
         np.broadcast_shapes(*shapes)
     except ValueError:
@@ -84,7 +84,7 @@ def pairs(op: str, dtype: Any) -> Iterator[NodeCase]:
 
 
 def can_be_power(case: NodeCase) -> bool:
-    """Whether a power is the same everywhere: of no negative number, and not large."""
+    """Return whether all engines agree on a power: of a small, nonnegative base."""
     return all(np.all(np.abs(x.array) < 9) for x in case.operands if x is not None)
 
 

@@ -1,4 +1,4 @@
-"""Cases of passes: models as text, and what a pass makes of them.
+"""Cases of passes: models as text, and the result of a pass.
 
 A file holds cases of one form::
 

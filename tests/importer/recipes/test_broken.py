@@ -17,7 +17,7 @@ from tests.importer.recipes import (
     test_whisper as whisper,
 )
 from tests.importer.recipes.test_recipes import saved
-from tests.importer.recipes.text_twins import drawn
+from tests.importer.recipes.text_references import drawn
 from tests.modules import Array
 
 ERRORS = InvalidModel, UnreadableFile, UnsupportedModel

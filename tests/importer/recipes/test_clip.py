@@ -10,9 +10,9 @@ from burn_import.frontends.recipes import read
 from burn_import.pipeline import import_model
 from burn_ir import InvalidModel
 from tests.importer.recipes.test_recipes import saved
-from tests.importer.recipes.text_twins import (
+from tests.importer.recipes.text_references import (
+    ReferenceWeights,
     Shapes,
-    Twin,
     attend,
     close,
     drawn,
@@ -66,7 +66,7 @@ def vision_shapes() -> Shapes:
     return shapes | layer_shapes("vision_model")
 
 
-def encoded(p: Twin, x: Array, mask: Array | None = None) -> Array:
+def encoded(p: ReferenceWeights, x: Array, mask: Array | None = None) -> Array:
     """Return the result of an encoder's layers."""
     for number in range(2):
         at = p.at(f"encoder.layers.{number}")
@@ -78,7 +78,9 @@ def encoded(p: Twin, x: Array, mask: Array | None = None) -> Array:
     return x
 
 
-def text_twin(p: Twin, ids: Array, mask: Array, ends: Array) -> tuple[Array, Array]:
+def text_reference(
+    p: ReferenceWeights, ids: Array, mask: Array, ends: Array
+) -> tuple[Array, Array]:
     """Return the hidden states of texts, and those at ``ends``."""
     places = p.get("embeddings.position_embedding.weight")[: ids.shape[1]]
     x = p.get("embeddings.token_embedding.weight")[ids] + places
@@ -87,7 +89,7 @@ def text_twin(p: Twin, ids: Array, mask: Array, ends: Array) -> tuple[Array, Arr
     return x, x[np.arange(len(ends)), ends]
 
 
-def vision_twin(p: Twin, pixels: Array) -> tuple[Array, Array]:
+def vision_reference(p: ReferenceWeights, pixels: Array) -> tuple[Array, Array]:
     """Return the hidden states of images, and the normalized class tokens."""
     grid = pixels.reshape(len(pixels), 2, SIDE, SIZE, SIDE, SIZE)
     kernel = p.get("embeddings.patch_embedding.weight")
@@ -128,14 +130,14 @@ def test_texts_and_images_are_compared(tmp_path: Path) -> None:
     path = saved(tmp_path, weights, **config)
     del weights[f"{TEXT}.position_ids"]
     assert f"{TEXT}.position_ids" not in read(path).graph.constants
-    p = Twin(weights)
+    p = ReferenceWeights(weights)
     stored = {key: array for key, array in weights.items() if array.ndim}
     model = loaded(tmp_path, weights, stored, **config)
     for count, length, images in ((2, 5, 3), (3, 9, 1)):
         (ids, mask, ends), pixels = texts(count, length, 5), pictures(images)
-        pooled = text_twin(p.at("text_model"), ids, mask, ends)[1]
+        pooled = text_reference(p.at("text_model"), ids, mask, ends)[1]
         text = unit(p.linear("text_projection", pooled))
-        pooled = vision_twin(p.at("vision_model"), pixels)[1]
+        pooled = vision_reference(p.at("vision_model"), pixels)[1]
         image = unit(p.linear("visual_projection", pooled))
         per_text = text @ image.T * np.exp(p.get("logit_scale"))
         result = results(model, ids, mask, pixels)
@@ -156,10 +158,10 @@ def test_texts(head: bool, tmp_path: Path) -> None:
     shapes |= linear("text_projection", HIDDEN, OUT, False) if head else {}
     weights = drawn(shapes)
     model = loaded(tmp_path, weights, model_type="clip_text_model", **HEADS)
-    p = Twin(weights)
+    p = ReferenceWeights(weights)
     for count, length in ((2, 5), (3, 9)):
         ids, mask, ends = texts(count, length, WORDS - 1)
-        x, pooled = text_twin(p.at("text_model"), ids, mask, ends)
+        x, pooled = text_reference(p.at("text_model"), ids, mask, ends)
         result = results(model, ids, mask)
         close(result[1 if head else 0], x)
         close(
@@ -174,10 +176,10 @@ def test_images(head: bool, tmp_path: Path) -> None:
     shapes |= linear("visual_projection", HIDDEN, OUT, False) if head else {}
     weights = drawn(shapes)
     model = loaded(tmp_path, weights, model_type="clip", vision_config=HEADS)
-    p = Twin(weights)
+    p = ReferenceWeights(weights)
     for count in (2, 3):
         pixels = pictures(count)
-        x, pooled = vision_twin(p.at("vision_model"), pixels)
+        x, pooled = vision_reference(p.at("vision_model"), pixels)
         result = results(model, pixels)
         close(result[1 if head else 0], x)
         close(

@@ -9,9 +9,9 @@ import pytest
 from burn_import.frontends.recipes import read
 from burn_ir import UnsupportedModel
 from tests.importer.recipes.test_recipes import saved
-from tests.importer.recipes.text_twins import (
+from tests.importer.recipes.text_references import (
+    ReferenceWeights,
     Shapes,
-    Twin,
     attend,
     close,
     drawn,
@@ -48,7 +48,9 @@ def gpt2_weights(prefix: str) -> dict[str, Array]:
     return drawn(shapes)
 
 
-def gpt2_twin(p: Twin, ids: Array, mask: Array, scales: tuple[float, ...]) -> Array:
+def gpt2_reference(
+    p: ReferenceWeights, ids: Array, mask: Array, scales: tuple[float, ...]
+) -> Array:
     """Return GPT-2's hidden states."""
     x = p.get("wte.weight")[ids] + p.get("wpe.weight")[: ids.shape[1]]
     for number in range(2):
@@ -61,7 +63,7 @@ def gpt2_twin(p: Twin, ids: Array, mask: Array, scales: tuple[float, ...]) -> Ar
     return p.norm("ln_f", x, EPS)
 
 
-def turned(p: Twin, name: str, x: Array) -> Array:
+def turned(p: ReferenceWeights, name: str, x: Array) -> Array:
     """Return the result of a ``Conv1D``."""
     return np.asarray(x @ p.get(f"{name}.weight") + p.get(f"{name}.bias"))
 
@@ -80,11 +82,11 @@ def test_gpt2(
     weights = gpt2_weights(prefix)
     given: dict[str, Any] = {"model_type": "gpt2", "n_head": COUNT} | config
     model = loaded(tmp_path, weights, **given)
-    p, usual = Twin(weights, prefix), (HIDDEN // COUNT) ** -0.5
+    p, usual = ReferenceWeights(weights, prefix), (HIDDEN // COUNT) ** -0.5
     scales = usual, usual / (2 if "scale_attn_by_inverse_layer_idx" in config else 1)
     for batch, length in SIZES:
         ids, mask = tokens(batch, length, WORDS)
-        x = gpt2_twin(p, ids, mask, scales)
+        x = gpt2_reference(p, ids, mask, scales)
         expected = x @ p.get("wte.weight").T if headed else x
         close(results(model, ids, mask)[0], expected)
 

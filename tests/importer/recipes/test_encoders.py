@@ -10,9 +10,9 @@ from burn_import.frontends.recipes import read
 from burn_import.pipeline import import_model
 from burn_ir import InvalidModel
 from tests.importer.recipes.test_recipes import saved
-from tests.importer.recipes.text_twins import (
+from tests.importer.recipes.text_references import (
+    ReferenceWeights,
     Shapes,
-    Twin,
     attend,
     close,
     drawn,
@@ -51,8 +51,12 @@ def bert_shapes(prefix: str, rows: int = 2, pooler: bool = True) -> Shapes:
     return shapes | (linear(f"{prefix}pooler.dense", HIDDEN, HIDDEN) if pooler else {})
 
 
-def bert_twin(
-    p: Twin, ids: Array, places: Array, mask: Array, segments: Array | int = 0
+def bert_reference(
+    p: ReferenceWeights,
+    ids: Array,
+    places: Array,
+    mask: Array,
+    segments: Array | int = 0,
 ) -> Array:
     """Return BERT's hidden states."""
     e = p.at("embeddings")
@@ -83,10 +87,10 @@ def test_masked_language_model_of_bert(tmp_path: Path) -> None:
     shapes |= norm(f"{at}.transform.LayerNorm", HIDDEN)
     weights = drawn(shapes | linear("cls.seq_relationship", HIDDEN, 2))
     model = loaded(tmp_path, weights, **BERT)
-    p = Twin(weights)
+    p = ReferenceWeights(weights)
     for batch, length in SIZES:
         ids, mask = tokens(batch, length, 0)
-        x = bert_twin(p.at("bert"), ids, np.arange(length), mask)
+        x = bert_reference(p.at("bert"), ids, np.arange(length), mask)
         y = gelu(p.linear(f"{at}.transform.dense", x))
         y = p.norm(f"{at}.transform.LayerNorm", y, EPS)
         scores, follows = results(model, ids, mask)
@@ -100,12 +104,12 @@ def test_two_texts_are_told_apart(tmp_path: Path) -> None:
     weights = drawn(bert_shapes("") | linear("classifier", HIDDEN, 3))
     model = loaded(tmp_path, weights, None, **BERT)
     assert set(model.state_dict()) == set(weights)
-    p = Twin(weights)
+    p = ReferenceWeights(weights)
     for batch, length in SIZES:
         ids, mask = tokens(batch, length, 0)
         segments = np.arange(ids.size).reshape(ids.shape) % 3 % 2
         for given in ([], [segments]):
-            x = bert_twin(p, ids, np.arange(length), mask, *given)
+            x = bert_reference(p, ids, np.arange(length), mask, *given)
             pooled = np.tanh(p.linear("pooler.dense", x[:, 0]))
             result = results(model, ids, mask, *given)[0]
             close(result, p.linear("classifier", pooled))
@@ -126,11 +130,11 @@ HEADS: dict[str, Shapes] = {
 def test_roberta(head: str, tmp_path: Path) -> None:
     weights = drawn(bert_shapes("roberta.", 1, pooler=False) | HEADS[head])
     model = loaded(tmp_path, weights, model_type="roberta", num_attention_heads=COUNT)
-    p = Twin(weights)
+    p = ReferenceWeights(weights)
     for batch, length in SIZES:
         ids, mask = tokens(batch, length, 1)
         places = np.where(ids == 1, 1, np.arange(length) + 2)
-        x = bert_twin(p.at("roberta"), ids, places, mask)
+        x = bert_reference(p.at("roberta"), ids, places, mask)
         if head == "tokens":
             x = p.linear("classifier", x)
         elif head == "text":
@@ -149,17 +153,20 @@ def test_roberta_without_a_name_before_its_keys(tmp_path: Path) -> None:
     model = loaded(tmp_path, weights, model_type="roberta", num_attention_heads=COUNT)
     ids, mask = tokens(2, 5, 1)
     places = np.where(ids == 1, 1, np.arange(5) + 2)
-    close(results(model, ids, mask)[0], bert_twin(Twin(weights), ids, places, mask))
+    close(
+        results(model, ids, mask)[0],
+        bert_reference(ReferenceWeights(weights), ids, places, mask),
+    )
 
 
 @pytest.mark.parametrize("head", ["hidden states", "text", "masked"])
 def test_distilbert(head: str, tmp_path: Path) -> None:
     weights = {**distilled(), **drawn(DISTILLED_HEADS[head])}
     model = loaded(tmp_path, weights, model_type="distilbert", n_heads=COUNT)
-    p = Twin(weights)
+    p = ReferenceWeights(weights)
     for batch, length in SIZES:
         ids, mask = tokens(batch, length, 0)
-        x = distilbert_twin(p.at("distilbert"), ids, mask)
+        x = distilbert_reference(p.at("distilbert"), ids, mask)
         if head == "text":
             x = np.maximum(p.linear("pre_classifier", x[:, 0]), 0)
             x = p.linear("classifier", x)
@@ -197,7 +204,7 @@ def distilled() -> dict[str, Array]:
     return drawn(shapes)
 
 
-def distilbert_twin(p: Twin, ids: Array, mask: Array) -> Array:
+def distilbert_reference(p: ReferenceWeights, ids: Array, mask: Array) -> Array:
     """Return DistilBERT's hidden states."""
     e = p.at("embeddings")
     places = e.get("position_embeddings.weight")[: ids.shape[1]]

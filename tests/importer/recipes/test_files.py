@@ -17,8 +17,8 @@ from tests.importer.recipes import (
     test_t5 as t5,
 )
 from tests.importer.recipes.test_recipes import saved
-from tests.importer.recipes.text_twins import (
-    Twin,
+from tests.importer.recipes.text_references import (
+    ReferenceWeights,
     close,
     drawn,
     loaded,
@@ -43,9 +43,9 @@ def test_narrow_floats_become_float32(dtype: Any, tmp_path: Path) -> None:
     assert note in " ".join(import_model(path).text.split())
     wide = {key: array.astype(np.float32) for key, array in narrow.items()}
     model = loaded(tmp_path, narrow, wide, **DECODER)
-    p = Twin(wide)
+    p = ReferenceWeights(wide)
     ids, mask = tokens(2, 5, 0)
-    expected = rotary.twin(p.at("model"), family, ids, mask)
+    expected = rotary.decoder_reference(p.at("model"), family, ids, mask)
     close(results(model, ids, mask)[0], p.linear("lm_head", expected))
 
 

@@ -11,9 +11,9 @@ import pytest
 from burn_import.frontends.recipes import read
 from burn_ir import InvalidModel
 from tests.importer.recipes.test_recipes import saved
-from tests.importer.recipes.text_twins import (
+from tests.importer.recipes.text_references import (
+    ReferenceWeights,
     Shapes,
-    Twin,
     attend,
     close,
     drawn,
@@ -122,7 +122,9 @@ def weights_of(family: Family, prefix: str = "model.") -> dict[str, Array]:
     return drawn(shapes)
 
 
-def twin(p: Twin, family: Family, ids: Array, mask: Array) -> Array:
+def decoder_reference(
+    p: ReferenceWeights, family: Family, ids: Array, mask: Array
+) -> Array:
     """Return a decoder's hidden states."""
     x = p.get("embed_tokens.weight")[ids]
     x = x * HIDDEN**0.5 if family.plus else x
@@ -143,7 +145,9 @@ def twin(p: Twin, family: Family, ids: Array, mask: Array) -> Array:
     return p.rms("norm", x, EPS, family.plus)
 
 
-def attention(p: Twin, family: Family, x: Array, mask: Array, number: int) -> Array:
+def attention(
+    p: ReferenceWeights, family: Family, x: Array, mask: Array, number: int
+) -> Array:
     """Return the attention of a layer."""
     seen, length = visible(mask, causal=True), x.shape[1]
     if family.windows[number]:
@@ -182,11 +186,11 @@ def test_decoder(name: str, tmp_path: Path) -> None:
     }
     config |= family.config
     model = loaded(tmp_path, weights, **config)
-    p = Twin(weights)
+    p = ReferenceWeights(weights)
     table = p.get("lm_head.weight" if family.head else "model.embed_tokens.weight")
     for batch, length in SIZES:
         ids, mask = tokens(batch, length, 0)
-        expected = twin(p.at("model"), family, ids, mask) @ table.T
+        expected = decoder_reference(p.at("model"), family, ids, mask) @ table.T
         if family.caps[1]:
             expected = np.tanh(expected / family.caps[1]) * family.caps[1]
         close(results(model, ids, mask)[0], expected)
@@ -197,7 +201,10 @@ def test_without_a_prefix_there_are_hidden_states(tmp_path: Path) -> None:
     weights = weights_of(family, "")
     model = loaded(tmp_path, weights, model_type="qwen3", rope_theta=1e6)
     ids, mask = tokens(2, 5, 0)
-    close(results(model, ids, mask)[0], twin(Twin(weights), family, ids, mask))
+    close(
+        results(model, ids, mask)[0],
+        decoder_reference(ReferenceWeights(weights), family, ids, mask),
+    )
 
 
 def test_heads_have_to_share_what_there_is(tmp_path: Path) -> None:

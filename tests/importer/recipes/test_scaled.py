@@ -12,8 +12,20 @@ from burn_import.frontends.recipes import read
 from burn_ir import InvalidModel
 from tests.importer.recipes import test_decoders as decoders, test_rotary as rotary
 from tests.importer.recipes.test_recipes import saved
-from tests.importer.recipes.test_rotary import COUNT, FAMILIES, SIZE, twin, weights_of
-from tests.importer.recipes.text_twins import Twin, close, loaded, results, tokens
+from tests.importer.recipes.test_rotary import (
+    COUNT,
+    FAMILIES,
+    SIZE,
+    decoder_reference,
+    weights_of,
+)
+from tests.importer.recipes.text_references import (
+    ReferenceWeights,
+    close,
+    loaded,
+    results,
+    tokens,
+)
 from tests.modules import Array
 
 THETA = 500.0
@@ -106,10 +118,10 @@ def test_scaled_angles(
         "num_attention_heads": COUNT,
     }
     model = loaded(tmp_path, weights, rope_theta=THETA, **sizes, **config)
-    p = Twin(weights)
+    p = ReferenceWeights(weights)
     for batch, length in ((2, 5), (3, 9)):
         ids, mask = tokens(batch, length, 0)
-        hidden = twin(p.at("model"), FAMILIES["llama"], ids, mask)
+        hidden = decoder_reference(p.at("model"), FAMILIES["llama"], ids, mask)
         result = hidden @ p.get("lm_head.weight").T
         close(results(model, ids, mask)[0], result)
 
@@ -142,7 +154,9 @@ def test_classes(name: str, each: bool, tmp_path: Path) -> None:
     model = loaded(tmp_path, weights, **config)
     for batch, length in ((2, 5), (3, 9)):
         ids, mask = tokens(batch, length, 0)
-        hidden = twin(Twin(weights).at("model"), family, ids, mask)
+        hidden = decoder_reference(
+            ReferenceWeights(weights).at("model"), family, ids, mask
+        )
         scores = hidden @ weights["score.weight"].T
         if each:
             expected = scores + weights["score.bias"]
@@ -164,8 +178,8 @@ def test_gpt2_with_classes(name: str, tmp_path: Path) -> None:
     scale = (width // decoders.COUNT) ** -0.5
     for batch, length in ((2, 5), (3, 7)):
         ids, mask = tokens(batch, length, 0)
-        p = Twin(weights, "transformer.")
-        hidden = decoders.gpt2_twin(p, ids, mask, (scale, scale))
+        p = ReferenceWeights(weights, "transformer.")
+        hidden = decoders.gpt2_reference(p, ids, mask, (scale, scale))
         scores = hidden @ weights[f"{name}.weight"].T
         if name == "score":
             ends = [np.flatnonzero(row)[-1] for row in mask]

@@ -18,7 +18,7 @@ from burn_import.transform import WrongOptions
 from burn_ir import UnsupportedModel
 from tests.cli.commands import run
 from tests.importer.recipes.onnx_net import OnnxNet
-from tests.importer.recipes.vision_twins import TWINS
+from tests.importer.recipes.vision_references import REFERENCES
 from tests.modules import Array, import_file
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -239,9 +239,9 @@ def test_hints_are_checked_everywhere(tmp_path: Path) -> None:
 
 
 def test_a_configuration_may_be_elsewhere(tmp_path: Path) -> None:
-    twin, _ = TWINS["vit"]
+    reference, _ = REFERENCES["vit"]
     net = OnnxNet((1, 3, 12, 12))
-    twin(net, "x")
+    reference(net, "x")
     path = saved(tmp_path, net.state)
     config = tmp_path / "other.json"
     config.write_text('{"model_type": "vit", "num_attention_heads": 4}')

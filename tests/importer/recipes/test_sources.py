@@ -14,7 +14,7 @@ from burn_import import Hints, Options
 from burn_import.pipeline import import_model, write_model
 from tests.importer.recipes.onnx_net import OnnxNet
 from tests.importer.recipes.test_broken import NETS
-from tests.importer.recipes.vision_twins import TWINS
+from tests.importer.recipes.vision_references import REFERENCES
 from tests.modules import Array
 
 ROOT = Path(__file__).parents[3]
@@ -31,9 +31,9 @@ LAYERS: dict[str, dict[str, tuple[int, ...]]] = {
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder of modules."""
     folder = tmp_path_factory.mktemp("sources")
-    for name, (twin, sizes) in TWINS.items():
+    for name, (reference, sizes) in REFERENCES.items():
         net = OnnxNet((1, 3, *sizes[0]))
-        twin(net, "x")
+        reference(net, "x")
         write(folder, name.replace(" ", "_"), net.state, Hints())
     hints = Hints(activation="relu", padding="same", pool="average")
     for name, shapes in LAYERS.items():
@@ -59,7 +59,7 @@ def write(folder: Path, name: str, state: dict[str, Array], hints: Hints) -> Non
 @pytest.mark.thorough
 def test_black_has_nothing_to_change(sources: Path) -> None:
     paths = list(sources.glob("*.py"))
-    assert len(paths) == len(TWINS) + len(LAYERS) + len(NETS)
+    assert len(paths) == len(REFERENCES) + len(LAYERS) + len(NETS)
     for path in paths:
         text = path.read_text("ascii")
         assert black.format_str(text, mode=black.Mode(line_length=88)) == text, path

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.importer.recipes.text_twins import (
+from tests.importer.recipes.text_references import (
+    ReferenceWeights,
     Shapes,
-    Twin,
     attend,
     close,
     drawn,
@@ -46,7 +46,9 @@ def stack_shapes(at: str, decodes: bool, gated: bool) -> Shapes:
     return shapes | {key: (ROWS, COUNT)}
 
 
-def stack_twin(p: Twin, x: Array, mask: Array, other: Array | None = None) -> Array:
+def stack_reference(
+    p: ReferenceWeights, x: Array, mask: Array, other: Array | None = None
+) -> Array:
     """Return the hidden states of an encoder, or with ``other`` of a decoder."""
     table = p.get("block.0.layer.0.SelfAttention.relative_attention_bias.weight")
     rows = [
@@ -85,13 +87,13 @@ def row(distance: int, both: bool) -> int:
     return first + min(exact + int(share * (count - exact)), count - 1)
 
 
-def attention(p: Twin, x: Array, other: Array, mask: Array) -> Array:
+def attention(p: ReferenceWeights, x: Array, other: Array, mask: Array) -> Array:
     """Return attention to ``other``."""
     parts = [p.linear("q", x), p.linear("k", other), p.linear("v", other)]
     return p.linear("o", attend(parts, COUNT, mask, 1.0))
 
 
-def network(p: Twin, x: Array) -> Array:
+def network(p: ReferenceWeights, x: Array) -> Array:
     """Return the result of the MLP."""
     if p.has("wi.weight"):
         return p.linear("wo", np.maximum(p.linear("wi", x), 0))
@@ -109,13 +111,13 @@ def test_t5(gated: bool, tmp_path: Path) -> None:
     config |= {"relative_attention_max_distance": LAST, "d_kv": SIZE}
     config |= {"feed_forward_proj": "gated-gelu" if gated else "relu"}
     model = loaded(tmp_path, weights, **config)
-    p = Twin(weights)
+    p = ReferenceWeights(weights)
     table = p.get("shared.weight")
     for batch, length, behind in ((2, 5, 4), (3, 30, 23)):
         ids, mask = tokens(batch, length, 0)
         decoder_ids, _ = tokens(batch, behind, 0)
-        x = stack_twin(p.at("encoder"), table[ids], mask)
-        x = stack_twin(p.at("decoder"), table[decoder_ids], mask, x)
+        x = stack_reference(p.at("encoder"), table[ids], mask)
+        x = stack_reference(p.at("decoder"), table[decoder_ids], mask, x)
         x = p.linear("lm_head", x) if gated else x * HIDDEN**-0.5 @ table.T
         close(results(model, ids, mask, decoder_ids)[0], x)
 
@@ -126,8 +128,8 @@ def test_a_stack_by_itself(tmp_path: Path) -> None:
     model = loaded(
         tmp_path, weights, model_type="t5", relative_attention_max_distance=LAST
     )
-    p = Twin(weights, "m.encoder.")
+    p = ReferenceWeights(weights, "m.encoder.")
     for batch, length in ((2, 5), (3, 30)):
         ids, mask = tokens(batch, length, 0)
-        x = stack_twin(p, p.get("embed_tokens.weight")[ids], mask)
+        x = stack_reference(p, p.get("embed_tokens.weight")[ids], mask)
         close(results(model, ids, mask)[0], x)

@@ -14,7 +14,7 @@ import pytest
 import burn
 from burn_import import load
 from tests.importer.recipes.test_torch import TorchNet
-from tests.importer.recipes.text_twins import tokens
+from tests.importer.recipes.text_references import tokens
 
 pytestmark = pytest.mark.torch
 
@@ -129,14 +129,16 @@ NETS: dict[str, tuple[Callable[[TextNet, Any, Any], Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("name", NETS)
 def test_outputs_are_those_of_torch(name: str, tmp_path: Path) -> None:
     torch: Any = pytest.importorskip("torch")
-    twin, config = NETS[name]
+    reference, config = NETS[name]
     net = TextNet(torch)
     (tmp_path / "config.json").write_text(dumps(config))
     model: Any = None
     for batch, length in ((2, 5), (3, 9)):
         ids, mask = tokens(batch, length, 0)
         with torch.no_grad():
-            expected = twin(net, torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
+            expected = reference(
+                net, torch.from_numpy(ids), torch.from_numpy(mask)
+            ).numpy()
         if model is None:
             path = tmp_path / "net.pth"
             torch.save(net.root.state_dict(), path)

@@ -1,7 +1,7 @@
 """Networks of torchvision from their weights alone, against PyTorch itself.
 
-torchvision is not needed: its networks are written in ``vision_twins.py``, by the keys
-that it publishes.
+torchvision is not needed: its networks are written in ``vision_references.py``, by the
+keys that it publishes.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ import pytest
 
 import burn
 from burn_import import load
-from tests.importer.recipes.vision_twins import TWINS, write_configuration
+from tests.importer.recipes.vision_references import REFERENCES, write_configuration
 
 pytestmark = pytest.mark.torch
 
@@ -118,16 +118,16 @@ class TorchNet:
         return self.torch.cat([first.expand(len(x), -1, -1), x], 1)
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", REFERENCES)
 def test_outputs_are_those_of_torch(name: str, tmp_path: Path) -> None:
     torch: Any = pytest.importorskip("torch")
-    twin, sizes = TWINS[name]
+    reference, sizes = REFERENCES[name]
     net = TorchNet(torch)
     model: Any = None
     for size in sizes:
         x = np.random.default_rng(3).normal(size=(2, 3, *size)).astype(np.float32)
         with torch.no_grad():
-            expected = twin(net, torch.from_numpy(x)).numpy()
+            expected = reference(net, torch.from_numpy(x)).numpy()
         if model is None:
             path = tmp_path / "net.pth"
             torch.save(net.root.state_dict(), path)

@@ -10,7 +10,7 @@ import burn
 from burn.record import write_record
 from burn_import import load
 from tests.importer.recipes.onnx_net import OnnxNet
-from tests.importer.recipes.vision_twins import TWINS, write_configuration
+from tests.importer.recipes.vision_references import REFERENCES, write_configuration
 from tests.modules import Array
 
 
@@ -22,15 +22,15 @@ def saved(folder: Path, state: dict[str, Array], name: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", REFERENCES)
 @pytest.mark.sampled(3)
-def test_outputs_are_those_of_the_twin(name: str, tmp_path: Path) -> None:
-    twin, sizes = TWINS[name]
+def test_outputs_are_those_of_the_reference(name: str, tmp_path: Path) -> None:
+    reference, sizes = REFERENCES[name]
     model: Any = None
     for size in sizes:
         x = np.random.default_rng(3).normal(size=(2, 3, *size)).astype(np.float32)
         net = OnnxNet(x.shape)
-        expected = net.run(twin(net, "x"), x)
+        expected = net.run(reference(net, "x"), x)
         if model is None:
             model = load(saved(tmp_path, net.state, name))
             check_keys(model, net.state)
@@ -39,14 +39,14 @@ def test_outputs_are_those_of_the_twin(name: str, tmp_path: Path) -> None:
         np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", TWINS)
+@pytest.mark.parametrize("name", REFERENCES)
 @pytest.mark.sampled(3)
 def test_wider_weights_keep_their_keys(name: str, tmp_path: Path) -> None:
     """Layers hold float32: weights of other dtypes are plain arrays."""
-    twin, sizes = TWINS[name]
+    reference, sizes = REFERENCES[name]
     x = np.random.default_rng(3).normal(size=(2, 3, *sizes[0])).astype(np.float32)
     net = OnnxNet(x.shape)
-    expected = net.run(twin(net, "x"), x)
+    expected = net.run(reference(net, "x"), x)
     state = {
         key: array.astype(np.float64) if array.dtype == np.float32 else array
         for key, array in net.state.items()

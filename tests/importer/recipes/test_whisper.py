@@ -9,9 +9,9 @@ import pytest
 from burn_import.frontends.recipes import read
 from burn_ir import InvalidModel
 from tests.importer.recipes.test_recipes import saved
-from tests.importer.recipes.text_twins import (
+from tests.importer.recipes.text_references import (
+    ReferenceWeights,
     Shapes,
-    Twin,
     attend,
     close,
     drawn,
@@ -76,7 +76,7 @@ def decoder_shapes(prefix: str) -> Shapes:
     return shapes
 
 
-def encoder_twin(p: Twin, x: Array) -> Array:
+def encoder_reference(p: ReferenceWeights, x: Array) -> Array:
     """Return the hidden states of a spectrogram."""
     x = gelu(convolved(p.at("conv1"), x, 1))
     x = gelu(convolved(p.at("conv2"), x, 2)).swapaxes(1, 2)
@@ -89,7 +89,7 @@ def encoder_twin(p: Twin, x: Array) -> Array:
     return p.norm("layer_norm", x, EPS)
 
 
-def convolved(p: Twin, x: Array, stride: int) -> Array:
+def convolved(p: ReferenceWeights, x: Array, stride: int) -> Array:
     """Return the result of a convolution with kernel 3 and zero padding."""
     x = np.pad(x, ((0, 0), (0, 0), (1, 1)))
     places = range(0, x.shape[2] - 2, stride)
@@ -98,7 +98,9 @@ def convolved(p: Twin, x: Array, stride: int) -> Array:
     return np.asarray(result + p.get("bias")[:, None])
 
 
-def decoder_twin(p: Twin, ids: Array, mask: Array, other: Array) -> Array:
+def decoder_reference(
+    p: ReferenceWeights, ids: Array, mask: Array, other: Array
+) -> Array:
     """Return the hidden states of tokens."""
     places = p.get("embed_positions.weight")[: ids.shape[1]]
     x = p.get("embed_tokens.weight")[ids] + places
@@ -112,13 +114,13 @@ def decoder_twin(p: Twin, ids: Array, mask: Array, other: Array) -> Array:
     return p.norm("layer_norm", x, EPS)
 
 
-def attention(p: Twin, x: Array, other: Array, mask: Array | None) -> Array:
+def attention(p: ReferenceWeights, x: Array, other: Array, mask: Array | None) -> Array:
     """Return attention to ``other``."""
     parts = p.linear("q_proj", x), p.linear("k_proj", other), p.linear("v_proj", other)
     return p.linear("out_proj", attend(parts, COUNT, mask))
 
 
-def network(p: Twin, x: Array) -> Array:
+def network(p: ReferenceWeights, x: Array) -> Array:
     """Return the result of the MLP."""
     return p.linear("fc2", gelu(p.linear("fc1", p.norm("final_layer_norm", x, EPS))))
 
@@ -133,11 +135,11 @@ def test_speech_to_text(tmp_path: Path) -> None:
     shapes = encoder_shapes("model.encoder.") | decoder_shapes("model.decoder.")
     weights = drawn(shapes)
     model = loaded(tmp_path, weights, **HEADS)
-    p = Twin(weights, "model.")
+    p = ReferenceWeights(weights, "model.")
     for batch, length in ((2, 5), (3, 9)):
         sound, (ids, mask) = spectrogram(batch), tokens(batch, length, 0)
-        x = encoder_twin(p.at("encoder"), sound)
-        x = decoder_twin(p.at("decoder"), ids, mask, x)
+        x = encoder_reference(p.at("encoder"), sound)
+        x = decoder_reference(p.at("decoder"), ids, mask, x)
         expected = x @ p.get("decoder.embed_tokens.weight").T
         close(results(model, sound, ids, mask)[0], expected)
 
@@ -148,7 +150,10 @@ def test_an_encoder_by_itself(prefix: str, tmp_path: Path) -> None:
     model = loaded(tmp_path, weights, **HEADS)
     for batch in (2, 3):
         sound = spectrogram(batch)
-        close(results(model, sound)[0], encoder_twin(Twin(weights, prefix), sound))
+        close(
+            results(model, sound)[0],
+            encoder_reference(ReferenceWeights(weights, prefix), sound),
+        )
 
 
 def test_a_decoder_by_itself_scales_if_asked_to(tmp_path: Path) -> None:
@@ -160,7 +165,9 @@ def test_a_decoder_by_itself_scales_if_asked_to(tmp_path: Path) -> None:
     for batch, length in ((2, 5), (3, 9)):
         ids, mask = tokens(batch, length, 0)
         other = rng.normal(size=(batch, length + 1, HIDDEN)).astype(np.float32)
-        expected = decoder_twin(Twin(scaled, "decoder."), ids, mask, other)
+        expected = decoder_reference(
+            ReferenceWeights(scaled, "decoder."), ids, mask, other
+        )
         close(results(model, ids, other, mask)[0], expected)
 
 

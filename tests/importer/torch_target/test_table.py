@@ -17,20 +17,24 @@ SOURCES = {
     if path.suffix == ".py"
 }
 #: Helpers that other parts of the target copy.
-ELSEWHERE = {"_gradient", "_load", "_device", "_Attention", "_Conv1D", "_GlobalAvgPool"}
-ELSEWHERE |= {f"_PaddedConv{rank}d" for rank in (1, 2, 3)}
-ELSEWHERE |= {"_RandomNormalLike", "_RandomUniformLike", "_causal_mask"}
-ELSEWHERE |= {"_DynamicQuantizedConv", "_DynamicQuantizedLinear", "_QuantizedLinear"}
-ELSEWHERE |= {"_QLinearConv", "_QLinearMatMul"}
-ELSEWHERE |= {"_QuantizeDequantize", "_WeightQuantizedConv"}
-ELSEWHERE |= {"_WeightQuantizedEmbedding", "_WeightQuantizedLinear"}
-#: Helpers whose names forms make of the name of a primitive.
-MADE = {"_all", "_any", "_prod", "_cumsum", "_cumprod", "_softmax", "_log_softmax"}
-MADE |= {"_layer_norm", "_rms_norm", "_attention_weights", "_attention_scores"}
-MADE |= {"_depth_to_space", "_space_to_depth", "_last_argmax", "_last_argmin"}
-MADE |= {"_lstm", "_gru", "_rnn", "_quantize", "_dequantize", "_integer_matmul"}
-MADE |= {"_quantization_range", "_integer_conv", "_quantized_conv"}
-MADE |= {"_quantized_matmul"}
+OTHER_HELPERS = {
+    *("_gradient", "_load", "_device", "_Attention", "_Conv1D", "_GlobalAvgPool"),
+    *("_RandomNormalLike", "_RandomUniformLike", "_causal_mask"),
+    *("_DynamicQuantizedConv", "_DynamicQuantizedLinear", "_QuantizedLinear"),
+    *("_QLinearConv", "_QLinearMatMul", "_QuantizeDequantize"),
+    *("_WeightQuantizedConv", "_WeightQuantizedEmbedding"),
+    "_WeightQuantizedLinear",
+    *(f"_PaddedConv{rank}d" for rank in (1, 2, 3)),
+}
+#: Helpers whose names forms derive from the name of a primitive.
+DERIVED_NAMES = {
+    *("_all", "_any", "_prod", "_cumsum", "_cumprod", "_softmax", "_log_softmax"),
+    *("_layer_norm", "_rms_norm", "_attention_weights", "_attention_scores"),
+    *("_depth_to_space", "_space_to_depth", "_last_argmax", "_last_argmin"),
+    *("_lstm", "_gru", "_rnn", "_quantize", "_dequantize", "_integer_matmul"),
+    *("_quantization_range", "_integer_conv", "_quantized_conv"),
+    "_quantized_matmul",
+}
 
 
 def named() -> set[str]:
@@ -52,7 +56,7 @@ def test_a_primitive_has_one_form() -> None:
 
 def test_helpers_that_are_named_exist_and_are_needed() -> None:
     assert named() - {"_unsqueeze"} <= set(helpers())
-    wanted = {one.name for one in with_calls(named() | MADE | ELSEWHERE)}
+    wanted = {one.name for one in with_calls(named() | DERIVED_NAMES | OTHER_HELPERS)}
     assert wanted == set(helpers())
 
 

@@ -29,7 +29,7 @@ from tests.sampling import example_count
 
 
 def calls(compiled: "Compiled[Any, Any]") -> int:
-    """How many calls the last plan makes."""
+    """Return the number of calls of the last plan."""
     node = programs_of(compiled)[-1]._node
     assert node is not None
     return len(node.sequence)

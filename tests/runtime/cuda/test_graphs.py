@@ -9,7 +9,7 @@ import pytest
 
 import burn
 from burn import nn, ops
-from burn.backend.cuda.graphs.graph import Captured
+from burn.backend.cuda.graphs.graph import CapturedGraph
 from tests.runtime.onnx_node import normal
 
 pytestmark = pytest.mark.cuda
@@ -185,7 +185,7 @@ def test_graphs_go_with_their_functions(device: Any) -> None:
         assert compiled.notes == []
         del compiled
         gc.collect()
-        assert not [one for one in gc.get_objects() if isinstance(one, Captured)]
+        assert not [one for one in gc.get_objects() if isinstance(one, CapturedGraph)]
 
 
 def test_memory_of_graphs_is_released(device: Any) -> None:

@@ -41,7 +41,7 @@ class Alone(Communicator):
 
 
 def _is_mpich(mpiexec: str) -> bool:
-    """Whether a launcher is MPICH's; Open MPI's refuses to run as root."""
+    """Return whether a launcher is MPICH's; Open MPI's refuses to run as root."""
     version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True)
     return "HYDRA" in version.stdout
 

@@ -13,14 +13,14 @@ from burn.backend.cuda.kernels.elementwise.printing import PRIMITIVES, is_printe
 from burn.ops.elements import Operand, evaluated
 from burn.plan.device_passes import device_segment
 from burn.plan.executable import Plan
-from burn.plan.passes.fusion.elements import Abilities
+from burn.plan.passes.fusion.elements import KernelSupport
 from burn.plan.passes.symbolic_execution import element_of
 from burn.plan.plan_ir import Step
 from burn.primitive import Primitive, primitives
 from tests.runtime.onednn import normal
 from tests.runtime.plan.test_seam import OtherDevice, PlainCalls
 
-ABILITIES = Abilities(is_printed, PRIMITIVES)
+ABILITIES = KernelSupport(is_printed, PRIMITIVES)
 
 
 class Device(OtherDevice):
@@ -32,7 +32,7 @@ class Device(OtherDevice):
 
 
 def counts(function: Any, *arrays: Any) -> Counter[str]:
-    """How often each primitive is called in the plan, which is right."""
+    """Return the count of each primitive in the plan; check its results."""
     device = Device()
     plan = burn.compile(function)
     for shift in (0, 1, 2):

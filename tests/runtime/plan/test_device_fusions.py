@@ -27,7 +27,7 @@ class FusingDevice(OtherDevice):
         return self.bound[-1]
 
     def counts(self) -> Counter[str]:
-        """How often each primitive is called in the last plan."""
+        """Return the count of each primitive in the last plan."""
         steps = self.bound[-1].root.steps
         return Counter(s.primitive.name for s in steps if isinstance(s, Step))
 

@@ -136,7 +136,7 @@ def test_a_fused_graph_that_differs_is_captured_without_fused_steps(
     captured: list[bool],
     notes: list[str],
 ) -> None:
-    monkeypatch.setattr(graph, "Captured", RunInsteadOfGraph)
+    monkeypatch.setattr(graph, "CapturedGraph", RunInsteadOfGraph)
     device = GraphDevice(wrong)
     module = filled(Encoder(), "float32", device)
     plan = burn.compile(module)

@@ -67,7 +67,7 @@ def steps_of_nonzero(plan: Plan, device: Any, inputs: Any) -> list[int]:
 
 @pytest.fixture
 def device(monkeypatch: pytest.MonkeyPatch) -> PartDevice:
-    monkeypatch.setattr(graph, "Captured", Repeated)
+    monkeypatch.setattr(graph, "CapturedGraph", Repeated)
     monkeypatch.setattr(branches, "unrepeatable_steps", steps_of_nonzero)
     return PartDevice()
 

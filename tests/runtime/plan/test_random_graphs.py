@@ -36,7 +36,7 @@ def given(graph: Graph, call: int) -> list[Any]:
 
 
 def difference(result: list[Any], runs: list[list[Any]]) -> str | None:
-    """Where results are not those of eager calls, as far as these agree."""
+    """Return the difference from eager calls, as far as these agree."""
     firsts = [value.numpy() for value in runs[0]]
     numbers = [np.abs(array[np.isfinite(array)]) for array in firsts]
     most = max(float(array.max(initial=1e-6)) for array in numbers)

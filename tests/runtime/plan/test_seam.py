@@ -12,7 +12,7 @@ from burn.backend.arrays import ArrayBackend
 from burn.backend.base import map_structure
 from burn.plan.executable import Executable, Plan
 from burn.plan.passes import run_passes
-from burn.plan.plan_ir import Lifted, Read, Segment, Slot, UnforeseenError
+from burn.plan.plan_ir import Read, Segment, Slot, StackedResult, UnforeseenError
 from burn.tensor import innermost
 from tests.runtime.onednn import assert_close, normal
 
@@ -50,7 +50,7 @@ class PlainCalls(Executable):
         values = {n: burn.Tensor(data, self.device) for n, data in enumerate(inputs)}
 
         def filled(leaf: Any) -> Any:
-            if type(leaf) is Lifted:
+            if type(leaf) is StackedResult:
                 return burn.Tensor(filled(leaf.value), leaf.backend)
             return values[leaf.place] if type(leaf) is Slot else leaf
 

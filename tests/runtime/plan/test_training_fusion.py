@@ -11,12 +11,12 @@ from burn import Autodiff, nn, ops, optim, train
 from burn.backend.cuda.kernels.elementwise.printing import PRIMITIVES, is_printed
 from burn.plan.device_passes import training_segment
 from burn.plan.executable import Plan
-from burn.plan.passes.fusion.elements import Abilities
+from burn.plan.passes.fusion.elements import KernelSupport
 from burn.plan.plan_ir import Segment, Step
 from tests.runtime.onednn import normal
 from tests.runtime.plan.test_seam import OtherDevice, PlainCalls
 
-ABILITIES = Abilities(is_printed, PRIMITIVES)
+ABILITIES = KernelSupport(is_printed, PRIMITIVES)
 
 
 class Device(OtherDevice):

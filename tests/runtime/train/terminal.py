@@ -88,7 +88,7 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What the screen shows."""
+        """Return the text on the screen."""
         return "\n".join(line.rstrip() for line in self.screen.display)
 
     def press(self, keys: bytes) -> None:

@@ -152,22 +152,26 @@ def packed_result(inputs: Inputs, heads: int, scale: float) -> Array:
     return np.asarray(out.reshape(*out.shape[:2], -1)).astype(np.float32)
 
 
+def _cached_lengths(draw: Draw, batch: int) -> tuple[int, Any, int, int]:
+    """Return rows, the keys before them, the total, and the length of the cache."""
+    first = draw(st.booleans())
+    rows = draw(st.integers(2, 4)) if first else 1
+    buffer = draw(st.integers(4, 6))
+    if first:
+        before = np.zeros(batch, np.int32)
+        return rows, before, rows, draw(st.sampled_from([0, buffer]))
+    before = integers(draw, (batch,), 1, buffer - 1, np.int32)
+    total = int(before.max()) + rows
+    return rows, before, total, total - rows + draw(st.sampled_from([0, 1]))
+
+
 @case("GroupQueryAttention", domain=DOMAIN)
 def group_query(draw: Draw, version: int) -> Example:
     batch, groups, size = 2, draw(st.sampled_from([1, 2])), 16
     heads = groups * draw(st.sampled_from([1, 2, 3]))
     attrs: dict[str, Any] = {"num_heads": heads, "kv_num_heads": groups}
     attrs |= attributes(draw, scale=0.7, softcap=2.0, local_window_size=2)
-    first = draw(st.booleans())
-    rows = draw(st.integers(2, 4)) if first else 1
-    buffer = draw(st.integers(4, 6))
-    if first:
-        before = np.zeros(batch, np.int32)
-        total, past = rows, draw(st.sampled_from([0, buffer]))
-    else:
-        before = integers(draw, (batch,), 1, buffer - 1, np.int32)
-        total, past = int(before.max()) + rows, draw(st.sampled_from([0, 1]))
-        past = total - rows + past
+    rows, before, total, past = _cached_lengths(draw, batch)
     lengths = (before + rows - 1).astype(np.int32)
     inputs: Inputs = [floats(draw, (batch, rows, heads * size)), None, None]
     if draw(st.booleans()):

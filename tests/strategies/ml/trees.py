@@ -184,6 +184,18 @@ def branching(trees: list[Any], leaf: Any, members: bool) -> dict[str, Any]:
         # A tree of one leaf has a branch whose both ways lead there.
         node = tree or (0, 0, 0.0, 0, None, None)
         roots.append(add(node)[0])
+    attrs = _branch_attributes(rows)
+    attrs["nodes_splits"] = np.array(splits)
+    attrs["tree_roots"] = tuple(roots)
+    attrs["leaf_targetids"] = tuple(target for target, _ in leaves)
+    attrs["leaf_weights"] = np.array([weight for _, weight in leaves])
+    if sets:
+        attrs["membership_values"] = np.array(sets)
+    return attrs
+
+
+def _branch_attributes(rows: list[list[int]]) -> dict[str, Any]:
+    """Return the integers of branches as attributes, from one row for each branch."""
     table = [tuple(column) for column in zip(*rows, strict=True)]
     names = ["featureids", "modes", "missing_value_tracks_true", "falsenodeids"]
     names += ["falseleafs", "truenodeids", "trueleafs"]
@@ -191,12 +203,6 @@ def branching(trees: list[Any], leaf: Any, members: bool) -> dict[str, Any]:
         f"nodes_{n}": column for n, column in zip(names, table, strict=True)
     }
     attrs["nodes_modes"] = np.array(attrs["nodes_modes"], np.uint8)
-    attrs["nodes_splits"] = np.array(splits)
-    attrs["tree_roots"] = tuple(roots)
-    attrs["leaf_targetids"] = tuple(target for target, _ in leaves)
-    attrs["leaf_weights"] = np.array([weight for _, weight in leaves])
-    if sets:
-        attrs["membership_values"] = np.array(sets)
     return attrs
 
 

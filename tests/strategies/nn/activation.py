@@ -38,7 +38,7 @@ KINKS: dict[str, tuple[float, ...]] = {
 
 
 def is_smooth(x: Array, kinks: tuple[float, ...]) -> bool:
-    """Whether no number is near one of ``kinks``."""
+    """Return whether no number is near one of ``kinks``."""
     return all(bool((np.abs(x - kink) > 1e-3).all()) for kink in kinks)
 
 

@@ -52,7 +52,7 @@ def sources(
     folder: Path = request.config.getoption("--zoo") / "arch"
     actual = [p for p in sorted(folder.glob("*.onnx")) if p.name.startswith(NETWORKS)]
     if not actual:
-        pytest.skip(f"no models of other people (see --zoo): {COUNT} not checked")
+        pytest.skip(f"no third-party models (see --zoo): {COUNT} not checked")
     assert len(actual) == COUNT
     result = tmp_path_factory.mktemp("sources")
     step = 1 if request.config.getoption("--all-cases") else STEP
@@ -99,7 +99,7 @@ def test_mypy_has_nothing_to_report_of_any_model(
 ) -> None:
     zoo: Path = request.config.getoption("--zoo")
     if not (zoo / "manifest.json").is_file():
-        pytest.skip(f"no models of other people in {zoo.name}/ (see --zoo)")
+        pytest.skip(f"no third-party models in {zoo.name}/ (see --zoo)")
     sources = tmp_path / "sources"
     for name, path in models(zoo, "*"):
         text = source(name, path, tmp_path / "score")

@@ -1,4 +1,4 @@
-"""Weights of other people: every tensor of every file is what PyTorch reads there.
+"""Third-party weights: every tensor of every file is what PyTorch reads there.
 
 They are not in the repository: ``--zoo`` and ``--burn-fixtures`` say where they are.
 """

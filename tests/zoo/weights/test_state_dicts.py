@@ -1,4 +1,4 @@
-"""Weights of other people: each file becomes source that loads them, or a reason.
+"""Third-party weights: each file becomes source that loads them, or a reason.
 
 They are not in the repository: ``--zoo`` and ``--burn-fixtures`` say where they are.
 """

@@ -32,7 +32,7 @@ _COPIED = 1 << 14
 
 
 @dataclass(frozen=True)
-class Tie:
+class TiedKey:
     """A key whose array is that of another key."""
 
     key: Path
@@ -55,7 +55,7 @@ def without_repetitions(entries: Sequence[Entry], graph: Graph) -> list[Entry]:
     return unique
 
 
-def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
+def find_ties(entries: Sequence[Entry], graph: Graph) -> list[TiedKey]:
     """Return the keys whose arrays are those of other keys.
 
     Two layers are tied if the file has one array for them, unless all its elements
@@ -64,7 +64,7 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
     or the transpose of an author's parameter: these are tied if the values are
     equal.
     """
-    ties: list[Tie] = []
+    ties: list[TiedKey] = []
     first: dict[tuple[str, tuple[int, ...]], Entry] = {}
     backs: list[Entry] = []
     # The layer with the array's name in the file is the one that others are tied to.
@@ -82,14 +82,14 @@ def find_ties(entries: Sequence[Entry], graph: Graph) -> list[Tie]:
                 first[name, array.shape] = entry  # to which the projection is tied
                 ties = [_redirect(tie, first_entry, entry) for tie in ties]
             else:
-                ties.append(Tie(entry.key, first_entry.key))
+                ties.append(TiedKey(entry.key, first_entry.key))
         elif entry.layer == "Linear" and array.ndim == 2:
             backs.append(entry)
     tables = [e for e in first.values() if _may_be_projected_by(e, graph)]
     for back in backs:
         table = next((t for t in tables if _are_equal_arrays(graph, t, back)), None)
         if table is not None:
-            ties.append(Tie(back.key, table.key))
+            ties.append(TiedKey(back.key, table.key))
     return ties
 
 
@@ -126,23 +126,26 @@ def _may_be_projected_by(entry: Entry, graph: Graph) -> bool:
     return own or entry.layer == "Embedding"
 
 
-def _redirect(tie: Tie, original: Entry, entry: Entry) -> Tie:
+def _redirect(tie: TiedKey, original: Entry, entry: Entry) -> TiedKey:
     """Return ``tie``, redirected to ``entry`` if it refers to ``original``."""
-    return Tie(tie.key, entry.key) if tie.first == original.key else tie
+    return TiedKey(tie.key, entry.key) if tie.first == original.key else tie
 
 
 def _is_named(entry: Entry, graph: Graph) -> bool:
     return ".".join(entry.key) == original(graph, entry.constant)
 
 
-def unique_entries(entries: Iterable[Entry], ties: Sequence[Tie]) -> list[Entry]:
+def unique_entries(entries: Iterable[Entry], ties: Sequence[TiedKey]) -> list[Entry]:
     """Return the entries that a record stores: each array once."""
     tied = {tie.key for tie in ties}
     return [entry for entry in entries if entry.key not in tied]
 
 
 def with_ties(
-    texts: Sequence[ClassText], tree: Tree, entries: Sequence[Entry], ties: list[Tie]
+    texts: Sequence[ClassText],
+    tree: Tree,
+    entries: Sequence[Entry],
+    ties: list[TiedKey],
 ) -> list[ClassText]:
     """Return ``texts`` with an assignment per tie, in the innermost common class.
 
@@ -178,7 +181,7 @@ class _Writer:
             for length in range(len(path)):
                 self.children.setdefault(path[:length], set()).add(path[length])
 
-    def line(self, tie: Tie) -> tuple[str, str]:
+    def line(self, tie: TiedKey) -> tuple[str, str]:
         """Return the class that makes a tie, and the assignment."""
         part, around = self.root, True
         while around:

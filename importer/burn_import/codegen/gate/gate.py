@@ -234,7 +234,7 @@ class _Gate:
             or isinstance(call.func, ast.Attribute)
             and (call.func.attr == "append" or sets_state(call.func))
         )
-        return "" if documented or is_check else "a value that nobody uses"
+        return "" if documented or is_check else "an unused value"
 
     def on_constant(self, node: ast.Constant) -> str:
         if type(node.value) not in CONSTANTS:

@@ -15,7 +15,7 @@ from burn_import.codegen.loops.equal_steps import Steps
 from burn_import.codegen.loops.listed_parts import is_read_of_list, list_parts
 from burn_import.codegen.loops.new_axes import join_new_axes
 from burn_import.codegen.loops.periods import find_rounds, first_round, schedules
-from burn_import.codegen.loops.rerolled_loop import Common, Rolled, rerolled_forms
+from burn_import.codegen.loops.rerolled_loop import Common, LoopRewrite, rerolled_forms
 from burn_import.codegen.loops.sequential_calls import chain_calls, find_chain
 from burn_import.codegen.trace.function import FunctionTrace, drop_unread
 from burn_import.provenance.path_segments import Path
@@ -102,7 +102,7 @@ class _Rolls:
             if isinstance(statement, Repetition) and statement.members:
                 self.roll_rounds(statement.body)
 
-    def rounds(self, block: Block) -> list[Rolled]:
+    def rounds(self, block: Block) -> list[LoopRewrite]:
         """Return loops over the rounds in ``block`` that are worth their lines."""
         statements = block.statements
         calls = sum(isinstance(one, ModuleCall) for one in statements)
@@ -116,7 +116,7 @@ class _Rolls:
 
     def loops_over_rounds(
         self, statements: Sequence[Statement], results: list[Any]
-    ) -> Iterator[Rolled]:
+    ) -> Iterator[LoopRewrite]:
         """Yield loops over rounds of statements in their order, or that of demand."""
         steps = Steps(statements, self.containers)
         yield from self.round_loops(steps, results)
@@ -125,7 +125,7 @@ class _Rolls:
             for ordered in order_by_demand(statements, results, steps.shapes, first):
                 yield from self.round_loops(Steps(ordered, self.containers), results)
 
-    def round_loops(self, steps: Steps, results: list[Any]) -> Iterator[Rolled]:
+    def round_loops(self, steps: Steps, results: list[Any]) -> Iterator[LoopRewrite]:
         """Yield loops over rounds of statements in their order."""
         for run in find_rounds(steps):
             body = steps.statements[run.start : run.start + run.period]
@@ -157,7 +157,7 @@ class _Rolls:
         """Replace steps through the list by the best loop; return if any was."""
         return self.replace_best(block, list(self.candidates(block, path)))
 
-    def replace_best(self, block: Block, loops: list[Rolled]) -> bool:
+    def replace_best(self, block: Block, loops: list[LoopRewrite]) -> bool:
         """Replace the statements by the first of the best loops that can be written."""
         before = block.statements
         for loop in sorted(loops, key=lambda loop: -loop.saving):
@@ -167,7 +167,7 @@ class _Rolls:
             block.statements = before
         return False
 
-    def candidates(self, block: Block, path: Path) -> Iterator[Rolled]:
+    def candidates(self, block: Block, path: Path) -> Iterator[LoopRewrite]:
         """Yield loops over the list at ``path`` that are no longer than the steps."""
         for statements in schedules(block.statements, path):
             steps = Steps(statements, self.containers)
@@ -177,7 +177,7 @@ class _Rolls:
                 worth = (one for one in loops if one.saving >= 0)
                 yield from filter(self.has_known_classes, worth)
 
-    def has_known_classes(self, rolled: Rolled) -> bool:
+    def has_known_classes(self, rolled: LoopRewrite) -> bool:
         """Return whether type checkers know the classes that the loops call.
 
         They are known of members of several classes, but not of ``zip`` with these.
@@ -203,7 +203,7 @@ class _Rolls:
         return True
 
 
-def _least_saving(loop: Rolled) -> int:
+def _least_saving(loop: LoopRewrite) -> int:
     """Return the words that a loop over rounds has to save."""
     bodies = (
         one.body.statements

@@ -68,7 +68,7 @@ class Common:
 
 
 @dataclass(frozen=True)
-class Rolled:
+class LoopRewrite:
     """Statements with a loop, and the estimated reduction in source."""
 
     statements: list[Statement]
@@ -82,7 +82,7 @@ def rerolled_forms(
     shapes: Sequence[Shape | None],
     containers: Containers,
     common: Common,
-) -> Iterator[Rolled]:
+) -> Iterator[LoopRewrite]:
     """Yield ``statements`` with a loop for ``run``, or for parts of it."""
     waiting = [run]
     while waiting:
@@ -185,7 +185,7 @@ class _Rolling:
                 return [replace(run, count=done), rest]
         return [run]
 
-    def as_loop(self) -> Rolled | None:
+    def as_loop(self) -> LoopRewrite | None:
         """Return the statements with the loop, or None if it is impossible."""
         if self.calls_fixed_member():
             return None
@@ -205,7 +205,7 @@ class _Rolling:
         items = [one for slot in lists for one in self.item_reads(slot, lists[slot])]
         items = [one for one in items if later.intersection(one.targets)]
         statements = [*self.statements[: self.run.start], loop, *items, *rest]
-        return Rolled(statements, self.saving(loop, len(items)))
+        return LoopRewrite(statements, self.saving(loop, len(items)))
 
     def maps_items(self) -> bool:
         """Return whether each round only applies modules to one item of its own."""

@@ -127,12 +127,12 @@ class _Plan:
         is_derived_width = column.derived and is_width(column.label)
         if not is_derived_width and len({(type(v), v) for v in values}) == 1:
             return literal(values[0])
-        twins = [
+        compatible = [
             other
             for other in self.columns
             if _are_compatible(other.values, column.values)
         ]
-        labels = [twin.label for twin in twins]
+        labels = [other.label for other in compatible]
         text = self.equal_parameter(column) or self.related_expression(column, labels)
         if column.derived and not text and not _is_optional_size(column):
             raise DifferError

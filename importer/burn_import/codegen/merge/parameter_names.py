@@ -9,7 +9,7 @@ from burn_import.tracing.identifiers import identifier, snake
 #: Words in labels of widths.
 WIDTHS = ("features", "channels", "hidden", "width")
 #: Generic labels of parameters, with their replacements.
-VAGUE = {
+GENERIC_NAMES = {
     "normalized_shape": "features",
     "num_features": "channels",
     "num_channels": "channels",
@@ -40,8 +40,8 @@ def label_of(labels: Sequence[str]) -> str:
     """
     if "heads" in labels:
         return "heads"
-    specific = [label for label in labels if label not in VAGUE] or [
-        VAGUE[label] for label in labels
+    specific = [label for label in labels if label not in GENERIC_NAMES] or [
+        GENERIC_NAMES[label] for label in labels
     ]
     if {"kernel_size", "stride"} <= set(specific):
         return "patch_size"

@@ -66,12 +66,12 @@ def _list_paths(tree: Tree) -> set[Path]:
 
 def _qualified_word(one: Repeated, lists: Sequence[Repeated]) -> str:
     """Return ``encoder_layers`` for a list if another one has the same word."""
-    twins = [other.path for other in lists if other.word == one.word]
-    if len(twins) == 1:
+    homonyms = [other.path for other in lists if other.word == one.word]
+    if len(homonyms) == 1:
         return one.word
     for number, segment in enumerate(one.path[:-1]):
-        here = [path[number] for path in twins if number < len(path)]
-        if len(set(here)) == len(twins) and not segment.isdigit():
+        here = [path[number] for path in homonyms if number < len(path)]
+        if len(set(here)) == len(homonyms) and not segment.isdigit():
             return f"{snake(segment)}_{one.word}"
     return one.word
 

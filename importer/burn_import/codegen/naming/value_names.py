@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from burn.dtypes import bool_, is_float
 from burn_import.codegen.naming.modulation import modulation_names
 from burn_import.codegen.naming.vocabulary import (
-    COMPARES,
-    FACTORS,
-    JOINS,
-    LASTING,
-    MADE,
-    MASKS,
-    MEASURES,
-    MOVES,
-    OPERANDS,
-    RESULTS,
-    SCALED,
-    SCALES,
-    USES,
+    ATTENTION_NOUNS,
+    COMPARISONS,
+    MASK_NOUNS,
+    MASK_OPS,
+    MODEL_RESULT_NOUNS,
+    OPERAND_NOUNS,
+    RESULT_NOUNS,
+    ROW_NOUNS,
+    SCALAR_OPS,
+    SCALED_NOUNS,
+    SHARED_NOUNS,
+    SIZE_OPS,
+    VIEW_OPS,
     indices_of,
     keeps_noun,
     result_of,
@@ -71,7 +71,7 @@ class _Finder:
         self.readers: dict[str, int] = {}
         self.naming_reads: dict[str, int] = {}
         for node in self.nodes:
-            for name in node.inputs if node.op.onnx not in MEASURES else ():
+            for name in node.inputs if node.op.onnx not in SIZE_OPS else ():
                 if name is not None:
                     self.readers[name] = self.readers.get(name, 0) + 1
 
@@ -86,7 +86,7 @@ class _Finder:
             noun = self.noun_from_producer(kind, position, node, attribute)
             if noun:
                 self.from_producer[name] = noun
-            if first is not None and kind in MOVES and first in self.origin:
+            if first is not None and kind in VIEW_OPS and first in self.origin:
                 self.origin[name] = self.origin[first]
             self.sources[name] = self.mask_input(node, kind)
         for body in node.op.bodies().values():
@@ -103,10 +103,10 @@ class _Finder:
 
     def mask_input(self, node: Node, kind: str) -> str:
         """Return the only model input that a mask computation depends on, else ""."""
-        if kind not in MOVES | JOINS | COMPARES | SCALES:
+        if kind not in VIEW_OPS | MASK_OPS | COMPARISONS | SCALAR_OPS:
             return ""
         names = [n for n in node.inputs if n is not None and n not in self.constants]
-        data = names[:1] if kind in MOVES else names
+        data = names[:1] if kind in VIEW_OPS else names
         data_sources = {self.sources.get(name, "") for name in data}
         return data_sources.pop() if len(data_sources) == 1 else ""
 
@@ -114,7 +114,7 @@ class _Finder:
         self, kind: str, position: int, node: Node, attribute: str
     ) -> str:
         """Return the noun of a result, from its operator, layer or operand."""
-        nouns = MADE.get(kind, ())
+        nouns = RESULT_NOUNS.get(kind, ())
         if position < len(nouns) and nouns[position]:
             return nouns[position]
         if position == 0 and attribute:
@@ -122,7 +122,7 @@ class _Finder:
             return noun if noun == "bias" or kind != "Embedding" else ""
         if position or not node.inputs:
             return ""
-        if kind in MOVES | {"TopK"}:
+        if kind in VIEW_OPS | {"TopK"}:
             noun = self.from_producer.get(node.inputs[0] or "", "")
             is_float_mask = kind == "Cast" and self.is_mask(node.inputs[0])
             return noun or ("mask" if is_float_mask and self.is_float(node) else "")
@@ -138,14 +138,14 @@ class _Finder:
         first = nouns_in[0] if nouns_in else ""
         if kind == "Div" and first == "weights":
             return first  # normalized weights
-        if kind in COMPARES and set(nouns_in) == {"positions"} and len(nouns_in) > 1:
+        if kind in COMPARISONS and set(nouns_in) == {"positions"} and len(nouns_in) > 1:
             return "causal"
         if kind == "Sub" and nouns_in == ["positions", "positions"]:
             return "distance"
         if kind == "Where" and self.masks_scores(node):
             return "mask"
-        alone = len(nouns_in) == 1 and kind in SCALES
-        return first if alone and first in SCALED | {"positions"} else ""
+        alone = len(nouns_in) == 1 and kind in SCALAR_OPS
+        return first if alone and first in SCALED_NOUNS | {"positions"} else ""
 
     def masks_scores(self, node: Node) -> bool:
         """Return whether a ``Where`` selects a constant that masks a score."""
@@ -186,7 +186,7 @@ class _Finder:
         """Record the nouns of a node's operands, from the node that reads them."""
         kind, attribute = self.kind(node), self.attribute(node)
         crossing = kind == "Attention" and self.is_cross_attention(node)
-        for position, noun in USES.get(kind, {}).items():
+        for position, noun in OPERAND_NOUNS.get(kind, {}).items():
             self.record_use(
                 node, position, f"cross_{noun}" if crossing and position == 3 else noun
             )
@@ -202,16 +202,16 @@ class _Finder:
 
     def propagate_noun(self, node: Node, kind: str, noun: str) -> None:
         """Record the nouns of operands that follow from that of the result."""
-        if kind in MOVES:
+        if kind in VIEW_OPS:
             self.record_use(node, 0, noun)
-        elif kind == "Concat" or (noun in MASKS and kind in JOINS):
+        elif kind == "Concat" or (noun in MASK_NOUNS and kind in MASK_OPS):
             for position in range(len(node.inputs)):
                 self.record_use(node, position, noun)
-        elif noun in MASKS and kind == "Add":
+        elif noun in MASK_NOUNS and kind == "Add":
             for position, name in enumerate(node.inputs):
                 masks = self.from_producer.get(name or "") == "mask"
-                self.record_use(node, position, noun if masks else MASKS[noun])
-        elif noun in SCALED and kind in SCALES | {"RotaryEmbedding", "Where"}:
+                self.record_use(node, position, noun if masks else MASK_NOUNS[noun])
+        elif noun in SCALED_NOUNS and kind in SCALAR_OPS | {"RotaryEmbedding", "Where"}:
             self.name_scaled_operand(node, noun)
 
     def is_cross_attention(self, node: Node) -> bool:
@@ -228,7 +228,8 @@ class _Finder:
             kind, path = self.kind(node), self.paths.get(id(node))
             if path is not None and not keeps_noun(path[-1]):
                 return node.inputs[0] or ""
-            if kind not in MOVES | SCALES | {"Concat", "RotaryEmbedding", "Linear"}:
+            others = {"Concat", "RotaryEmbedding", "Linear"}
+            if kind not in VIEW_OPS | SCALAR_OPS | others:
                 return ""
             name = node.inputs[-1 if kind == "Concat" else 0]
         return ""
@@ -239,7 +240,7 @@ class _Finder:
             if name in self.constants:
                 continue
             if self.is_factor(node, name):
-                self.record_use(node, position, FACTORS[node.op.onnx])
+                self.record_use(node, position, ROW_NOUNS[node.op.onnx])
             elif self.from_producer.get(name or "") != "mask" and not self.is_mask(
                 name
             ):
@@ -252,7 +253,7 @@ class _Finder:
     def is_factor(self, node: Node, name: str | None) -> bool:
         """Return whether a product or quotient scales whole rows by an operand."""
         own, whole = (self.graph.types.get(n or "") for n in (name, node.output))
-        if node.op.onnx not in FACTORS or own is None or whole is None:
+        if node.op.onnx not in ROW_NOUNS or own is None or whole is None:
             return False
         if not own.shape or not whole.shape:
             return False
@@ -291,7 +292,7 @@ class _Finder:
         if name is None:
             return ""
         reader_nouns = self.reader_nouns.get(name, "")
-        if reader_nouns and reader_nouns not in LASTING:
+        if reader_nouns and reader_nouns not in SHARED_NOUNS:
             agreed = self.naming_reads.get(name, 0) >= self.readers.get(name, 0)
             reader_nouns = reader_nouns if agreed else ""
         own = self.from_producer.get(name, "")
@@ -314,10 +315,10 @@ class _Finder:
                 continue
             own = self.written.get(name, "")
             noun = self.noun(name)
-            if noun not in OPERANDS:
+            if noun not in ATTENTION_NOUNS:
                 noun = own or self.source_input(name) or noun
             if name in ends:
-                noun = snake(name) if own else RESULTS.get(noun, noun)
+                noun = snake(name) if own else MODEL_RESULT_NOUNS.get(noun, noun)
             if noun:
                 chosen[name] = noun
         return chosen
@@ -336,7 +337,7 @@ class _Finder:
         if origin:
             return self.inputs[origin]
         source = self.sources.get(name, "")
-        masked = "mask" in source.lower() and self.noun(name) in MASKS
+        masked = "mask" in source.lower() and self.noun(name) in MASK_NOUNS
         return self.inputs[source] if masked else ""
 
 

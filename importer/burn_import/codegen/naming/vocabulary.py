@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 #: Nouns of results by operator and position; "" is none.
-MADE: dict[str, tuple[str, ...]] = {
+RESULT_NOUNS: dict[str, tuple[str, ...]] = {
     "Attention": ("", "key", "value", "scores"),
     "Softmax": ("weights",),
     "Cos": ("cos",),
@@ -23,9 +23,9 @@ MADE: dict[str, tuple[str, ...]] = {
 }
 
 #: Nouns of results of the model whose readers are not known.
-RESULTS = {"weights": "probabilities"}
+MODEL_RESULT_NOUNS = {"weights": "probabilities"}
 #: Nouns of operands by operator and position.
-USES: dict[str, dict[int, str]] = {
+OPERAND_NOUNS: dict[str, dict[int, str]] = {
     "Attention": {0: "query", 1: "key", 2: "value", 3: "mask"},
     "MultiheadAttention": {3: "padding", 4: "mask"},
     "RotaryEmbedding": {1: "cos", 2: "sin", 3: "positions"},
@@ -41,33 +41,33 @@ USES: dict[str, dict[int, str]] = {
 }
 
 #: Operators whose result is a view or selection of the first operand.
-MOVES = frozenset(
+VIEW_OPS = frozenset(
     {"Reshape", "Transpose", "Squeeze", "Unsqueeze", "Cast", "Identity", "Expand"}
     | {"Flatten", "Tile", "Slice", "Dropout", "CastLike", "GatherElements", "Gather"}
     | {"QuantizeDequantize"}
 )
 #: Operators whose result says little about the noun of the operand.
-MEASURES = frozenset({"Shape", "ReduceL2"})
+SIZE_OPS = frozenset({"Shape", "ReduceL2"})
 #: Nouns of operands with one number for each row, by operator.
-FACTORS = {"Mul": "scale", "Div": "norm"}
+ROW_NOUNS = {"Mul": "scale", "Div": "norm"}
 #: Operators for sums, products, ... of a value and a number.
-SCALES = frozenset({"Add", "Sub", "Mul", "Div", "Clip", "Neg"})
+SCALAR_OPS = frozenset({"Add", "Sub", "Mul", "Div", "Clip", "Neg"})
 #: Operators on conditions and masks.
-JOINS = frozenset({"Where", "And", "Or", "Not", "Xor", "Sub", "Mul", "Min", "Max"})
+MASK_OPS = frozenset({"Where", "And", "Or", "Not", "Xor", "Sub", "Mul", "Min", "Max"})
 #: Comparison operators.
-COMPARES = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"})
+COMPARISONS = frozenset({"Less", "LessOrEqual", "Greater", "GreaterOrEqual", "Equal"})
 
 #: Nouns of terms added to scores, with the noun of a float term beside a mask.
-MASKS = {"mask": "bias", "cross_mask": "cross_bias"}
+MASK_NOUNS = {"mask": "bias", "cross_mask": "cross_bias"}
 #: Nouns that apply even if other nodes read the value.
-LASTING = frozenset(
+SHARED_NOUNS = frozenset(
     {"mask", "cross_mask", "bias", "cross_bias", "cos", "sin"}
     | {"angles", "positions", "grid"}
 )
 #: Nouns that take precedence over the author's name.
-OPERANDS = frozenset({"query", "key", "value"})
+ATTENTION_NOUNS = frozenset({"query", "key", "value"})
 #: Nouns that scaling preserves, in both directions.
-SCALED = frozenset({"query", "key", "value", "scores", "angles", "cos", "sin"})
+SCALED_NOUNS = frozenset({"query", "key", "value", "scores", "angles", "cos", "sin"})
 
 #: Nouns of results of layers and modules, by attribute pattern.
 _RESULTS = (

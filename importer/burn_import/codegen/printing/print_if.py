@@ -49,25 +49,32 @@ def write_choice(writer: LineWriter, choice: Choice, indent: int) -> None:
         ("else:", choice.orelse),
     ):
         writer.line(head, indent)
-        live, start = dict(writer.live), len(writer.lines)
-        writer.forced.update(_made_here(writer, block, names))
-        writer.block(block, indent + 1)
-        for name, value in zip(names, block.results, strict=True):
-            result = writer.result(value)
-            writer.spend(result)
-            if result.text != name:
-                target_text = writer.declared(name, value.data, result)
-                writer.line(f"{target_text} = {result.text}", indent + 1)
-        if len(writer.lines) == start:
-            writer.line("pass", indent + 1)
-        writer.live = {
-            name: symbol
-            for name, symbol in live.items()
-            if symbol is None or writer.remaining.get(symbol, 0) > 0
-        }
+        _write_branch(writer, block, names, indent + 1)
     _collapse(writer, begin, indent)
     for target in choice.targets:
         writer.read_extents(target, indent)
+
+
+def _write_branch(
+    writer: LineWriter, block: Block, names: list[str], indent: int
+) -> None:
+    """Write one side, which assigns ``names``; its own names are free after it."""
+    live, start = dict(writer.live), len(writer.lines)
+    writer.forced.update(_made_here(writer, block, names))
+    writer.block(block, indent)
+    for name, value in zip(names, block.results, strict=True):
+        result = writer.result(value)
+        writer.spend(result)
+        if result.text != name:
+            target_text = writer.declared(name, value.data, result)
+            writer.line(f"{target_text} = {result.text}", indent)
+    if len(writer.lines) == start:
+        writer.line("pass", indent)
+    writer.live = {
+        name: symbol
+        for name, symbol in live.items()
+        if symbol is None or writer.remaining.get(symbol, 0) > 0
+    }
 
 
 def _reassigns(writer: LineWriter, choice: Choice) -> bool:

@@ -206,13 +206,8 @@ def _read(path: Path, top_level_key: str | None, limits: Limits) -> Checkpoint:
     plain = kind in ("safetensors file", "JSON text", files.NPZ.kind)
     if plain and top_level_key is not None:
         raise InvalidModel("expected no top-level key for a file without nested dicts")
-    if kind == "safetensors file":
-        return _read_record(path)
-    if kind == files.NPZ.kind:
-        arrays, skipped = read_arrays(path, limits)
-        return Checkpoint(path, "npz", arrays, skipped=skipped)
-    if kind == "JSON text":
-        return read_shards(path, lambda shard: read(shard, limits=limits))
+    if plain:
+        return _read_plain(path, kind, limits)
     reader = _reader(kind, head, data)
     if reader is None:
         got = f"this: {kind}" if foreign else "something unknown"
@@ -221,6 +216,23 @@ def _read(path: Path, top_level_key: str | None, limits: Limits) -> Checkpoint:
             foreign.remedy if foreign else "",
         )
     content = reader(data, Context(limits, nested_storage))
+    return _checkpoint(path, content, top_level_key, limits)
+
+
+def _read_plain(path: Path, kind: str, limits: Limits) -> Checkpoint:
+    """Return the tensors of a file that contains nothing else."""
+    if kind == "safetensors file":
+        return _read_record(path)
+    if kind == files.NPZ.kind:
+        arrays, skipped = read_arrays(path, limits)
+        return Checkpoint(path, "npz", arrays, skipped=skipped)
+    return read_shards(path, lambda shard: read(shard, limits=limits))
+
+
+def _checkpoint(
+    path: Path, content: Content, top_level_key: str | None, limits: Limits
+) -> Checkpoint:
+    """Return the tensors in unpickled content, below a top-level key if given."""
     root, about = content.root, dict(content.about)
     if isinstance(root, dict) and isinstance(root.get(LIGHTNING), str):
         about[LIGHTNING] = root[LIGHTNING]

@@ -3,8 +3,8 @@
 Most of a model's file is weights, which protobuf would copy. This module walks the
 messages that lead to tensors in the mapped file and replaces every ``raw_data`` by a
 ``segment`` (begin, end), its byte range in the file. ``segment`` is a field of
-``TensorProto`` that the format defines and nobody uses; files that contain one are
-refused. Encoding: https://protobuf.dev/programming-guides/encoding/.
+``TensorProto`` that the format defines and no exporter writes; files that contain one
+are refused. Encoding: https://protobuf.dev/programming-guides/encoding/.
 """
 
 from collections.abc import Iterator, Mapping

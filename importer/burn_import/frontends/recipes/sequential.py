@@ -113,7 +113,7 @@ class _Run:
         ends = self.rank > 0 and step.layer.name == "Linear"
         if self.rank and (gap > 1 or (gap and not ends) or boundary):
             x = self.pool(step, x)
-        return self.flat(step, x) if ends else x
+        return self.pooled_features(step, x) if ends else x
 
     def activation(self, x: str) -> str:
         name = self.hints.activation or "none"
@@ -129,7 +129,7 @@ class _Run:
         kind = _POOLS[self.hints.pool]
         return self.w.op(kind, x, kernel_shape=window, strides=window)
 
-    def flat(self, step: Step, x: str) -> str:
+    def pooled_features(self, step: Step, x: str) -> str:
         """Pool and flatten to the features that the first linear layer reads."""
         count = step.layer.args[0] // self.channels
         side = round(count ** (1 / self.rank))

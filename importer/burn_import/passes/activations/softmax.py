@@ -26,7 +26,7 @@ X = Value("x")
 
 
 @dataclass(frozen=True, eq=False)
-class Along(OnOperand):
+class AxisReduction(OnOperand):
     """A reduction along one axis with ``keepdims``; binds the negative ``axis``."""
 
     op: str
@@ -55,19 +55,19 @@ class SoftmaxOf(OnOperand):
         return match.with_number("axis", axis % len(x.shape) - len(x.shape))
 
 
-_TOP = Along(X, "ReduceMax")
+_TOP = AxisReduction(X, "ReduceMax")
 _BELOW = Call("Sub", X, _TOP)
 
 
 def _quotient(shifted: Pattern) -> Pattern:
     """Return the pattern of ``exp(shifted) / sum(exp(shifted))``."""
     each = Call("Exp", shifted)
-    total = Along(each, "ReduceSum")
+    total = AxisReduction(each, "ReduceSum")
     return either(Call("Div", each, total), product(each, Call("Reciprocal", total)))
 
 
 def _log_sum(shifted: Pattern) -> Pattern:
-    return Call("Log", Along(Call("Exp", shifted), "ReduceSum"))
+    return Call("Log", AxisReduction(Call("Exp", shifted), "ReduceSum"))
 
 
 def _builder(op: type[Softmax] | type[LogSoftmax]) -> Build:
@@ -101,7 +101,7 @@ softmax = FormulaPass(
         (Call("Log", SoftmaxOf(X)), _builder(LogSoftmax)),
         (Call("Sub", _BELOW, _log_sum(_BELOW)), _builder(LogSoftmax)),
         (Call("Sub", X, _log_sum(X)), _builder(LogSoftmax)),
-        (Call("Sub", X, Along(X, "ReduceLogSumExp")), _builder(LogSoftmax)),
+        (Call("Sub", X, AxisReduction(X, "ReduceLogSumExp")), _builder(LogSoftmax)),
         (either(Call("Add", _log_sum(_BELOW), _TOP), _log_sum(X)), _total),
     ),
     *("Exp", "Softmax", "ReduceLogSumExp"),

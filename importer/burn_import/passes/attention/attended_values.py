@@ -10,7 +10,7 @@ from burn_ir.ops.dropout import AttentionWithDropout, TrackedDropout
 
 
 @dataclass
-class Attended:
+class AttentionMatch:
     """An attention: its operands, the node of its scores, and options.
 
     ``scores`` are the operand of a softmax, "" for an ``Attention``.
@@ -24,7 +24,7 @@ class Attended:
     dropout: float = 0.0
 
 
-def attention_of(flow: Dataflow, last: Node) -> Attended | None:
+def attention_of(flow: Dataflow, last: Node) -> AttentionMatch | None:
     """Return the attention whose merged heads ``last`` reads, None if it is none."""
     core = flow.producers.get(_before_moves(flow, last.inputs[0]))
     if core is None:
@@ -34,7 +34,7 @@ def attention_of(flow: Dataflow, last: Node) -> Attended | None:
     return _of_products(flow, core) if core.op.onnx == "MatMul" else None
 
 
-def _of_operator(core: Node, op: Attention) -> Attended | None:
+def _of_operator(core: Node, op: Attention) -> AttentionMatch | None:
     """Return an ``Attention`` with the default scale and masks alone."""
     is_plain = op.results == 1 and op.scale is op.softmax_precision is None
     windows = {op.left_window_size, op.right_window_size}
@@ -43,10 +43,10 @@ def _of_operator(core: Node, op: Attention) -> Attended | None:
     dropout = op.dropout if isinstance(op, AttentionWithDropout) else 0.0
     query, key, value = (str(name) for name in core.inputs[:3])
     causal = bool(op.is_causal)
-    return Attended((query, key, value), core, core, "", causal, dropout)
+    return AttentionMatch((query, key, value), core, core, "", causal, dropout)
 
 
-def _of_products(flow: Dataflow, core: Node) -> Attended | None:
+def _of_products(flow: Dataflow, core: Node) -> AttentionMatch | None:
     """Return the attention whose second product is ``core``."""
     weights, dropout = _before_moves(flow, core.inputs[0]), 0.0
     dropped = flow.producers.get(weights)
@@ -61,7 +61,7 @@ def _of_products(flow: Dataflow, core: Node) -> Attended | None:
         return None
     operands = (str(product.inputs[0]), str(product.inputs[1]), str(core.inputs[1]))
     scores = str(softmax.inputs[0])
-    return Attended(operands, product, core, scores, dropout=dropout)
+    return AttentionMatch(operands, product, core, scores, dropout=dropout)
 
 
 def _first_product(flow: Dataflow, name: str | None, steps: int = STEPS) -> Node | None:

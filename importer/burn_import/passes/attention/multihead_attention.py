@@ -17,7 +17,7 @@ from burn_import.passes.attention.arrangements import (
     heads_of,
     rows_of_constant,
 )
-from burn_import.passes.attention.attended_values import Attended, attention_of
+from burn_import.passes.attention.attended_values import AttentionMatch, attention_of
 from burn_import.passes.attention.module_masks import ModuleMasks
 from burn_import.passes.attention.module_parameters import (
     Rows,
@@ -104,7 +104,7 @@ def _match(flow: Dataflow, last: Node) -> _Match | None:
 class _Match:
     flow: Dataflow
     last: Node
-    attended: Attended
+    attended: AttentionMatch
     view: Arrangements
     projections: list[Projection] = field(default_factory=list)
     parameters: tuple[str | None, ...] = ()

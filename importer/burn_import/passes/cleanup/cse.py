@@ -30,13 +30,13 @@ def cse(graph: Graph) -> Graph:
     outputs, nodes = set(graph.outputs), []
     for node in graph.nodes:
         key = None if _is_excluded(node, graph) else _key(node, graph, aliases)
-        twin = None if key is None else _twin(key, node, seen)
-        if twin is None or not outputs.isdisjoint(node.outputs):
+        equal = None if key is None else _equal_node(key, node, seen)
+        if equal is None or not outputs.isdisjoint(node.outputs):
             nodes.append(node)
             if key is not None:
                 seen.setdefault((key, node.scope), node)
             continue
-        for name, other in zip(node.outputs, twin.outputs, strict=True):
+        for name, other in zip(node.outputs, equal.outputs, strict=True):
             if name is not None and other is not None:
                 aliases[name] = other
     if not aliases:
@@ -82,12 +82,12 @@ def _is_excluded(node: Node, graph: Graph) -> bool:
     return layer_of(graph, node) is not None
 
 
-def _twin(key: Hashable, node: Node, seen: dict[Hashable, Node]) -> Node | None:
+def _equal_node(key: Hashable, node: Node, seen: dict[Hashable, Node]) -> Node | None:
     """Return an equal node of the innermost scope around ``node``; None if none."""
     for length in range(len(node.scope), -1, -1):
-        twin = seen.get((key, node.scope[:length]))
-        if twin is not None:
-            return twin
+        equal = seen.get((key, node.scope[:length]))
+        if equal is not None:
+            return equal
     return None
 
 

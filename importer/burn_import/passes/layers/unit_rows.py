@@ -37,7 +37,7 @@ def _moved_once(graph: Graph) -> Graph:
     instead: dict[int, list[Node]] = {}
     for node in graph.nodes:
         layer = _layer_before(node, flow)
-        narrow = None if layer is None else _narrow(layer, flow)
+        narrow = None if layer is None else _without_rows(layer, flow)
         if layer is None or narrow is None:
             continue
         name = flow.fresh(f"{layer.output}.operand")
@@ -66,7 +66,7 @@ def _layer_before(node: Node, flow: Dataflow) -> Node | None:
     return layer
 
 
-def _narrow(layer: Node, flow: Dataflow) -> Node | None:
+def _without_rows(layer: Node, flow: Dataflow) -> Node | None:
     """Return a layer without its first spatial axis; None if its kernel is larger."""
     attrs = layer.op.attrs()
     kernel = attrs["kernel_shape"]

@@ -16,7 +16,7 @@ _DOTTED = re.compile(r"^[A-Za-z_]\w*(\.\w+)+$")
 
 
 @dataclass(frozen=True)
-class Cut:
+class GateSplit:
     """A value split into gates, their order, and the nodes that split it."""
 
     source: str
@@ -53,7 +53,7 @@ class CellWeights:
         nodes = self.flow.graph.nodes
         self.order = {id(node): number for number, node in enumerate(nodes)}
 
-    def cut(self, pieces: list[str | None]) -> Cut | None:
+    def cut(self, pieces: list[str | None]) -> GateSplit | None:
         """Return the value that ``pieces`` split into equal parts, or None."""
         sources = [self.flow.piece(name) for name in pieces]
         first = sources[0]
@@ -71,7 +71,7 @@ class CellWeights:
         if not whole or sorted(gates) != list(range(len(gates))):
             return None
         makers = {id(n): n for n in (self.flow.producers[str(p)] for p in pieces)}
-        return Cut(first[0], tuple(gates), tuple(makers.values()))
+        return GateSplit(first[0], tuple(gates), tuple(makers.values()))
 
     def linear(self, name: str | None) -> Node | None:
         """Return the linear layer that produces a value."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from burn_import.passes.recurrent.recurrent_nodes import (
     KINDS,
-    Single,
+    SingleLayer,
     concatenation,
     is_spent,
     joined_outputs,
@@ -44,7 +44,7 @@ class _Recovery:
     flow: Dataflow = field(init=False)
     parameters: Parameters = field(init=False)
     #: The layers, by their node's id.
-    singles: dict[int, Single] = field(default_factory=dict)
+    singles: dict[int, SingleLayer] = field(default_factory=dict)
     #: The dropout of the outputs that the layer above reads, by its node's id.
     dropout: dict[int, float] = field(default_factory=dict)
     #: The nodes that replace a node, by its id.
@@ -82,9 +82,9 @@ class _Recovery:
         replacement = self.instead.get(id(node))
         return [without_zeros(self.flow, node)] if replacement is None else replacement
 
-    def stacks(self) -> Iterable[list[Single]]:
+    def stacks(self) -> Iterable[list[SingleLayer]]:
         """Yield the layers, consecutive ones of a module together."""
-        above: dict[int, Single] = {}
+        above: dict[int, SingleLayer] = {}
         for single in self.singles.values():
             other = self.next_layer(single)
             if other is not None:
@@ -102,7 +102,7 @@ class _Recovery:
             else:
                 yield stack
 
-    def next_layer(self, single: Single) -> Single | None:
+    def next_layer(self, single: SingleLayer) -> SingleLayer | None:
         """Return the next layer of the stack, if it alone reads all outputs."""
         name = single.node.outputs[0]
         for outputs in joined_outputs(self.flow, single):
@@ -130,7 +130,7 @@ class _Recovery:
         nodes = [node for node in readers if isinstance(node.op, TrackedDropout)]
         return nodes[0] if len(nodes) == 1 else None
 
-    def are_together(self, single: Single, top: Single) -> bool:
+    def are_together(self, single: SingleLayer, top: SingleLayer) -> bool:
         """Return whether the file shows that two layers are of one module."""
         named = [
             self.parameters.named(layer.kind, layer.packed) for layer in (single, top)
@@ -145,7 +145,7 @@ class _Recovery:
             return single.node.scope == top.node.scope
         return self.share_a_state(single, top)
 
-    def share_a_state(self, single: Single, top: Single) -> bool:
+    def share_a_state(self, single: SingleLayer, top: SingleLayer) -> bool:
         """Return whether initial states are parts of one value, or last states join."""
         for a, b in zip(single.states, top.states, strict=False):
             first, second = part(self.flow, a), part(self.flow, b)
@@ -154,7 +154,7 @@ class _Recovery:
         ends = zip(single.node.outputs[1:], top.node.outputs[1:], strict=False)
         return any(concatenation(self.flow, [a, b], start=True) for a, b in ends)
 
-    def first_states(self, stack: list[Single]) -> list[str] | None:
+    def first_states(self, stack: list[SingleLayer]) -> list[str] | None:
         """Return the initial states of all layers; None if not of one value."""
         if len(stack) == 1:
             return stack[0].states

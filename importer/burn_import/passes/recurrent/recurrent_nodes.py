@@ -20,7 +20,7 @@ REACH = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Single:
+class SingleLayer:
     """A node that is one layer: weights W, R and optional B, and non-zero states."""
 
     node: Node
@@ -35,7 +35,7 @@ class Single:
         """The operator's name."""
         return self.node.op.onnx
 
-    def fits(self, other: Single) -> bool:
+    def fits(self, other: SingleLayer) -> bool:
         """Return whether both may be layers of one stack."""
         return (
             self.kind == other.kind
@@ -47,7 +47,7 @@ class Single:
 
 
 @dataclass(frozen=True, eq=False)
-class Joined:
+class LayerOutputs:
     """The layer's outputs with directions joined, and the node that computes them."""
 
     value: str
@@ -55,7 +55,7 @@ class Joined:
     node: Node
 
 
-def single_of(flow: Dataflow, node: Node) -> Single | None:
+def single_of(flow: Dataflow, node: Node) -> SingleLayer | None:
     """Return the layer that a node is; None if PyTorch has no equivalent."""
     if node.op.domain or node.op.onnx not in KINDS:
         return None
@@ -77,7 +77,7 @@ def single_of(flow: Dataflow, node: Node) -> Single | None:
     ways = 2 if node.op.attrs()["direction"] == "bidirectional" else 1
     if r.shape[0] != ways:
         return None
-    return Single(node, packed, initial_states, squash, ways, r.shape[2])
+    return SingleLayer(node, packed, initial_states, squash, ways, r.shape[2])
 
 
 def without_zeros(flow: Dataflow, node: Node) -> Node:
@@ -144,13 +144,13 @@ def concatenation(
     return None
 
 
-def joined_outputs(flow: Dataflow, single: Single) -> list[Joined]:
+def joined_outputs(flow: Dataflow, single: SingleLayer) -> list[LayerOutputs]:
     """Return all values equal to the outputs ``[time, batch, directions * hidden]``."""
     values = []
     every = single.node.outputs[0]
     for node in flow.users.get(every or "", []):
         if single.ways == 1 and _drops_direction(flow, node, single):
-            values.append(Joined(node.output, False, node))
+            values.append(LayerOutputs(node.output, False, node))
         perm = permutation(node)
         if perm not in ((0, 2, 1, 3), (2, 0, 1, 3)):
             continue
@@ -159,11 +159,11 @@ def joined_outputs(flow: Dataflow, single: Single) -> list[Joined]:
             if reader.inputs[0] == node.output and _joins(
                 flow, reader, single, is_batch_first
             ):
-                values.append(Joined(reader.output, is_batch_first, reader))
+                values.append(LayerOutputs(reader.output, is_batch_first, reader))
     return values
 
 
-def _drops_direction(flow: Dataflow, node: Node, single: Single) -> bool:
+def _drops_direction(flow: Dataflow, node: Node, single: SingleLayer) -> bool:
     """Return whether a node removes the axis of the one direction."""
     if node.op.onnx == "Squeeze" and not node.op.domain and len(node.inputs) > 1:
         return known_ints(flow.graph.type(node.inputs[1])) in ((1,), (-3,))
@@ -174,7 +174,7 @@ def _drops_direction(flow: Dataflow, node: Node, single: Single) -> bool:
 def _joins(
     flow: Dataflow,
     node: Node,
-    single: Single,
+    single: SingleLayer,
     is_batch_first: bool,
     are_split: bool = False,
 ) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from burn_import.passes.recurrent.recurrent_nodes import (
     STATES,
-    Single,
+    SingleLayer,
     concatenation,
     is_spent,
     joined_outputs,
@@ -42,7 +42,7 @@ class Plan:
     #: Outputs with the batch first, by the name of those with time first.
     by_batch: dict[str, str] = field(default_factory=dict)
 
-    def look_ahead(self, stack: list[Single]) -> None:
+    def look_ahead(self, stack: list[SingleLayer]) -> None:
         """Record how a stack's outputs are read; later stacks are known."""
         head, last = stack[0], stack[-1]
         layout_nodes: list[Node] = []
@@ -63,7 +63,7 @@ class Plan:
                 self.heads.add(id(head.node))
 
     def replacements(
-        self, stack: list[Single], states: list[str], dropout: float
+        self, stack: list[SingleLayer], states: list[str], dropout: float
     ) -> Mapping[int, list[Node]]:
         """Return replacements of nodes by their id: one layer for a ``stack``.
 
@@ -76,7 +76,7 @@ class Plan:
 @dataclass
 class _Replacement:
     plan: Plan
-    stack: list[Single]
+    stack: list[SingleLayer]
     dropout: float
     #: The nodes that the layer replaces.
     gone: list[Node] = field(default_factory=list)
@@ -148,7 +148,7 @@ class _Replacement:
         is_own = node is not None and node.scope == scope != ()
         return is_own and permutation(node) == TURN
 
-    def batch_and_time_output(self, last: Single) -> str:
+    def batch_and_time_output(self, last: SingleLayer) -> str:
         """Return the name of all outputs with the batch first; others transpose it."""
         every = joined_outputs(self.flow, last)
         y = self.common_result([one.node for one in every if one.batch_first], last)
@@ -180,7 +180,7 @@ class _Replacement:
         self.before.append(_node("Transpose", source, output=name, perm=order))
         return name
 
-    def batch_first_output(self, ends: list[Node], last: Single) -> str:
+    def batch_first_output(self, ends: list[Node], last: SingleLayer) -> str:
         """Return the name of all outputs with the batch first, read by ``ends``."""
         plain = [node for node in ends if permutation(node) in ((), TURN)]
         y = self.common_result(plain, last)
@@ -193,7 +193,7 @@ class _Replacement:
                 self.after.append(transpose)
         return y
 
-    def common_result(self, nodes: list[Node], last: Single) -> str:
+    def common_result(self, nodes: list[Node], last: SingleLayer) -> str:
         """Return the common result of ``nodes``, which the layer replaces."""
         self.gone += nodes
         if not nodes:
@@ -202,7 +202,7 @@ class _Replacement:
         self.after += [_node("Identity", name, output=n.output) for n in nodes[1:]]
         return name
 
-    def time_first_output(self, last: Single) -> str:
+    def time_first_output(self, last: SingleLayer) -> str:
         """Return the name of all outputs with time first."""
         every = joined_outputs(self.flow, last)
         y = self.common_result(
@@ -224,7 +224,7 @@ class _Replacement:
             self.after += self.with_directions(y, name, last)
         return y
 
-    def with_directions(self, y: str, name: str, last: Single) -> list[Node]:
+    def with_directions(self, y: str, name: str, last: SingleLayer) -> list[Node]:
         """Return the nodes that compute ``name``, in ONNX's layout, from ``y``."""
         if last.ways == 1:
             axes = integers(self.flow.graph, [1])
@@ -259,7 +259,7 @@ class _Replacement:
         return name
 
 
-def one_step(flow: Dataflow, parameters: Parameters, single: Single) -> list[Node]:
+def one_step(flow: Dataflow, parameters: Parameters, single: SingleLayer) -> list[Node]:
     """Return the call of a cell for a layer over a sequence of length one.
 
     The names of the weights must be those of a cell. The nodes that compute the values
@@ -310,7 +310,7 @@ def _without_axis(flow: Dataflow, name: str | None) -> str | None:
     return node.inputs[0]
 
 
-def _operator(head: Single, layers: int, batch_first: bool, dropout: float) -> Op:
+def _operator(head: SingleLayer, layers: int, batch_first: bool, dropout: float) -> Op:
     both = head.ways == 2
     if head.kind == "LSTM":
         return LSTM(layers, batch_first, both, dropout)

@@ -28,7 +28,7 @@ def leading_axes(graph: Graph) -> Graph:
 
 
 @dataclass(frozen=True)
-class _Wide:
+class _LeadingAxes:
     """An ``Unsqueeze`` of ``count`` leading axes, and of ``others``."""
 
     source: str
@@ -43,7 +43,7 @@ class _Rewriter:
     nodes: list[Node] = field(default_factory=list)
     has_changes: bool = False
     #: Values with leading axes, by name.
-    wide: dict[str, _Wide] = field(default_factory=dict)
+    wide: dict[str, _LeadingAxes] = field(default_factory=dict)
     #: Values without them, by their source and other new axes.
     narrow: dict[tuple[str, tuple[int, ...]], str] = field(default_factory=dict)
 
@@ -65,7 +65,7 @@ class _Rewriter:
         count = sum(axis == position for position, axis in enumerate(axes))
         if count and source is not None:
             others = tuple(axis - count for axis in axes[count:])
-            self.wide[node.output] = _Wide(source, count, others)
+            self.wide[node.output] = _LeadingAxes(source, count, others)
 
     def new_axes(self, node: Node) -> tuple[list[int], str | None]:
         """Return the axes of extent 1 in a result, and the value without them."""
@@ -170,6 +170,6 @@ class _Rewriter:
         """Return the ``Unsqueeze`` that restores the axes, and append the operator."""
         inner = self.flow.fresh(f"{node.output}.narrow")
         self.nodes.append(replace(self.with_operands(node, counts), outputs=(inner,)))
-        self.wide[node.output] = _Wide(inner, added, ())
+        self.wide[node.output] = _LeadingAxes(inner, added, ())
         inputs = (inner, integers(self.flow.graph, [*range(added)]))
         return replace(node, op=Unsqueeze(), inputs=inputs)

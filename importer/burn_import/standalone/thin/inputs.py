@@ -53,7 +53,7 @@ def check_inputs(**types: str) -> Callable[[Callable[..., Any]], Callable[..., A
 
 
 def _accepts(kind: str, value: Any, extents: dict[str, int]) -> bool:
-    """Whether ``value`` is of a declared type; adds its named extents."""
+    """Return whether ``value`` is of a declared type; adds its named extents."""
     if kind.endswith(" | None"):
         return value is None or _accepts(kind[:-7], value, extents)
     if kind.startswith("list["):

@@ -28,7 +28,7 @@ class Module:
     """A part of a model. Fields that are boxes or modules make up its state."""
 
     def __init__(self) -> None:
-        """Nothing to set up; here so that subclasses can call it."""
+        """Do nothing; subclasses may call it."""
 
     #: The record of the model, which ``load`` reads: its path, or its bytes.
     WEIGHTS: ClassVar[str | Path | bytes]
@@ -148,6 +148,6 @@ def _kind(value: Any) -> str:
 
 
 def _fits(array: np.ndarray[Any, Any], box: Box) -> bool:
-    """Whether an array has the shape of a box, and its dtype in a record."""
+    """Return whether an array has the shape of a box, and its dtype in a record."""
     dtypes = (box.dtype, recorded(box.dtype))
     return array.shape == box.shape and array.dtype in dtypes

@@ -71,8 +71,8 @@ def outer_scopes(
         if own and inner[: len(own)] != own:
             leaving[own].append(node)
     for own, nodes in leaving.items():
-        twins = {path for path in modules if path[-1] == own[-1]}
-        if own[-1].isdigit() or twins <= leaving.keys():
+        namesakes = {path for path in modules if path[-1] == own[-1]}
+        if own[-1].isdigit() or namesakes <= leaving.keys():
             continue
         for node in nodes:
             around = common([own, _reader_scope(graph, node, scopes, lists)])

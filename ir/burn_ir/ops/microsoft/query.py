@@ -98,14 +98,8 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
         bias: Value = None,
         sink: Value = None,
     ) -> Value:
-        heads, groups = self.num_heads, self.kv_num_heads
-        rows, features = query.shape[1:]
-        if key is None:
-            size = features // (heads + 2 * groups)
-            sizes = (heads * size, groups * size, groups * size)
-            query, key, value = ops.split(query, sizes, -1)
-        query = ops.split_heads(query, heads)
-        key, value = ops.split_heads(key, groups), ops.split_heads(value, groups)
+        rows = query.shape[1]
+        query, key, value = self._heads(query, key, value)
         # The first call may be padded: then there are fewer keys than rows.
         start = ops.maximum(lengths.reshape(-1) + 1 - rows, 0)
         if self.do_rotary:
@@ -120,11 +114,21 @@ class GroupQueryAttention(Op, onnx="GroupQueryAttention", domain=DOMAIN, version
             key = ops.extend_cache(past_key, key, start, total)
             value = ops.extend_cache(past_value, value, start, total)
         if sink is None and self.smooth_softmax == 1:
-            sink = ops.zeros(heads)
+            sink = ops.zeros(self.num_heads)
         extra = non_default_operands(bias, offset, None, sink)
         out = ops.attention(query, key, value, *extra, **self._options())
         out = ops.merge_heads(out)
         return (out, key, value)[: self.results]
+
+    def _heads(self, query: Value, key: Value, value: Value) -> tuple[Value, ...]:
+        """Return query, key and value by head; they are in ``query`` without keys."""
+        heads, groups = self.num_heads, self.kv_num_heads
+        if key is None:
+            size = query.shape[2] // (heads + 2 * groups)
+            sizes = (heads * size, groups * size, groups * size)
+            query, key, value = ops.split(query, sizes, -1)
+        query = ops.split_heads(query, heads)
+        return query, ops.split_heads(key, groups), ops.split_heads(value, groups)
 
     def _options(self) -> dict[str, Any]:
         left = self.local_window_size - 1 if self.local_window_size >= 0 else -1

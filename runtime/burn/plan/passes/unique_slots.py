@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 from burn.backend.base import map_structure
-from burn.plan.plan_ir import Lifted, Read, Segment, Slot, Step, slots_in
+from burn.plan.plan_ir import Read, Segment, Slot, StackedResult, Step, slots_in
 from burn.plan.pytree import mapped
 from burn.structs import replace
 
@@ -65,8 +65,8 @@ def _copy_segment(
 
 def _rename_slot(leaf: Any, names: dict[int, int]) -> Any:
     # Not a recursive closure, whose reference cycle would keep its values alive.
-    if type(leaf) is Lifted:
-        return Lifted(_rename_slot(leaf.value, names), leaf.backend)
+    if type(leaf) is StackedResult:
+        return StackedResult(_rename_slot(leaf.value, names), leaf.backend)
     if type(leaf) is not Slot:
         return leaf
     return Slot(names.get(leaf.place, leaf.place))

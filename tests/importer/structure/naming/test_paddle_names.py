@@ -13,7 +13,7 @@ from burn.backend.autodiff import Autodiff
 from burn.backend.cpu import Cpu
 from burn_import.options import Options
 from burn_import.pipeline import import_model, write_model
-from tests.importer.looped import arrays, compare, judged, normal, tensors
+from tests.importer.looped import arrays, compare, normal, onnxruntime_results, tensors
 from tests.modules import Array, generate, import_file
 
 CHANNELS = (3, 8, 8, 12, 12, 16, 16, 20, 20)
@@ -73,7 +73,7 @@ def imported(net: PaddleNet, folder: Path, output: str) -> str:
     loaded = getattr(import_file(module), name).load()
     for shape in ((1, 3, 6, 5), (2, 3, 4, 8)):
         x = normal(*shape)
-        compare([arrays(loaded(tensors(x)))], judged(model, {"x": x}))
+        compare([arrays(loaded(tensors(x)))], onnxruntime_results(model, {"x": x}))
     return module.read_text()
 
 

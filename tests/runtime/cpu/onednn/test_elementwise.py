@@ -33,7 +33,7 @@ def test_equal(op: Callable[..., Any], shape: Any, data: st.DataObject) -> None:
     arrays = [laid_out(make(*shape, seed=seed), order) for seed in (0, 1)]
     actual, expected = both(op, *(arrays[:1] if op is ops.relu else arrays))
     np.testing.assert_array_equal(actual, expected)
-    if op is not ops.relu:  # whose sign of zero is nobody's promise
+    if op is not ops.relu:  # whose sign of zero is unspecified
         numbers = ~np.isnan(expected)
         np.testing.assert_array_equal(
             np.signbit(actual[numbers]), np.signbit(expected[numbers])

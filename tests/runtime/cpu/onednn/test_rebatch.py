@@ -20,7 +20,7 @@ pytestmark = needs_onednn
 
 
 def anywhere(form: Form, implementation: str, threads: int) -> Form | None:
-    """What would be done with code for AMX, and with four threads."""
+    """Choose kernels as with code for AMX and four threads."""
     return rebatched(form, "amx", 4)
 
 

@@ -29,14 +29,14 @@ MIXED = np.array([2, 3, 8, 2])
 
 def check(scales: Any, sizes: Any, roi: Any = None, x: Any = X, **attrs: Any) -> None:
     options = {k: int(v) if isinstance(v, bool) else v for k, v in attrs.items()}
-    judge = run_node
+    reference = run_node
     if options.get(TRANSFORMATION) == "pytorch_align_corners":
         options[TRANSFORMATION] = "align_corners"
     elif sizes is None and options.get(TRANSFORMATION) == "align_corners":
         # onnxruntime aligns the corners of rounded extents; ONNX's own cases
         # (resize_downsample_scales_linear_align_corners) those of scaled ones.
-        judge = partial(by_reference, cubic_coeff_a=-0.75)
-    (expected,) = judge("Resize", x, roi, scales, sizes, opset=19, **options)
+        reference = partial(by_reference, cubic_coeff_a=-0.75)
+    (expected,) = reference("Resize", x, roi, scales, sizes, opset=19, **options)
     actual = ops.resize(burn.tensor(x), scales, sizes, roi, **attrs)
     assert actual.dtype == x.dtype
     np.testing.assert_allclose(actual.numpy(), expected, rtol=1e-4, atol=1e-5)

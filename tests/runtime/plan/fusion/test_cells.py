@@ -40,13 +40,13 @@ def tensors(*shapes: tuple[int, ...], seed: int) -> list[Any]:
 
 
 def names(compiled: Any) -> Counter[str]:
-    """How often each primitive is in the only plan of ``compiled``."""
+    """Return the count of each primitive in the only plan of ``compiled``."""
     steps = program_of(compiled)._root.steps
     return Counter(step.primitive.name for step in steps if isinstance(step, Step))
 
 
 def compare(function: Callable[..., Any], *shapes: tuple[int, ...]) -> Counter[str]:
-    """What is in the plan of a function, whose results are those of eager calls."""
+    """Return the primitives in a function's plan; compare results with eager calls."""
     compiled = burn.compile(function)
     for seed in range(0, 30, 10):
         given = tensors(*shapes, seed=seed)

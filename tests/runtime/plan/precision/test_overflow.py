@@ -174,7 +174,7 @@ def compare(
 
 
 def are_alike(array: Any, other: Any, most: float) -> Any:
-    """Where two arrays have one number, or the same infinity, or NaN both."""
+    """Return where two arrays have one number, or the same infinity, or NaN both."""
     with np.errstate(all="ignore"):
         near = np.abs(array / most - other / most) <= 1e-4
     return near | (array == other) | np.isnan(array) & np.isnan(other)

@@ -36,7 +36,7 @@ Norm = Callable[[str, str], str]
 
 
 @dataclass(frozen=True)
-class Attending:
+class AttentionOptions:
     """Options of attention: head size, mask, rotation, scale and soft cap."""
 
     size: int
@@ -126,7 +126,9 @@ def masks(
     return by_window
 
 
-def self_attention(w: RecipeWriter, x: str, options: Attending, norm: Norm) -> str:
+def self_attention(
+    w: RecipeWriter, x: str, options: AttentionOptions, norm: Norm
+) -> str:
     """Apply causal attention with rotary positions and grouped queries."""
     w.weights.ignore(w.key("rotary_emb.inv_freq"))
     parts = []

@@ -9,7 +9,7 @@ from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.decoders import (
     KEYS,
     SUPPORTS,
-    Attending,
+    AttentionOptions,
     Norm,
     check,
     gated_unit,
@@ -111,7 +111,7 @@ def model(
         bound = cap(config, "attn", 50.0)
     for number, window in enumerate(seen):
         table = tables[bool(window)]
-        options = Attending(size, mask[window], table, scale, bound)
+        options = AttentionOptions(size, mask[window], table, scale, bound)
         with w.module(f"layers.{number}", f"{family}DecoderLayer"):
             x = layer(w, config, family, x, options, norm)
     return norm("norm", x)
@@ -142,7 +142,12 @@ def angles_of(
 
 
 def layer(
-    w: RecipeWriter, config: Config, family: str, x: str, options: Attending, norm: Norm
+    w: RecipeWriter,
+    config: Config,
+    family: str,
+    x: str,
+    options: AttentionOptions,
+    norm: Norm,
 ) -> str:
     """Apply one layer; from Gemma 2 on, branches are normalized before addition."""
     y = norm("input_layernorm", x)

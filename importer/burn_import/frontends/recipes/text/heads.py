@@ -16,7 +16,7 @@ def scores(w: RecipeWriter, family: str, x: str, pooled: str | None) -> RawModel
     """
     if w.has("qa_outputs.weight"):
         w.called(f"{family}ForQuestionAnswering")
-        start, end = ends(w, w.linear("qa_outputs", x))
+        start, end = span_scores(w, w.linear("qa_outputs", x))
         return w.model(start_logits=start, end_logits=end)
     if w.has("classifier.weight"):
         kind = "Token" if pooled is None else "Sequence"
@@ -40,7 +40,7 @@ def classes(w: RecipeWriter, family: str, x: str, attention_mask: str) -> RawMod
     return w.model(logits=w.linear("score", x))
 
 
-def ends(w: RecipeWriter, logits: str) -> list[str]:
+def span_scores(w: RecipeWriter, logits: str) -> list[str]:
     """Return the scores of tokens as start and as end of an answer."""
     parts = w.many("Split", 2, logits, axis=-1, num_outputs=2)
     return [w.op("Squeeze", part, [-1]) for part in parts]

@@ -8,7 +8,7 @@ from burn_import.frontends.recipes.registry import recipe
 from burn_import.frontends.recipes.text.decoders import (
     KEYS,
     SUPPORTS,
-    Attending,
+    AttentionOptions,
     check,
     gated_unit,
     head_size,
@@ -68,7 +68,7 @@ def model(
         table = angles(w, places, config, size)
     act = config.get("hidden_act", "silu")
     for number, window in enumerate(seen):
-        options = Attending(size, mask[window], table)
+        options = AttentionOptions(size, mask[window], table)
         with w.module(f"layers.{number}", f"{family}DecoderLayer"):
             y = norm("input_layernorm", x)
             with w.module("self_attn", f"{family}Attention"):

@@ -94,7 +94,7 @@ KINDS = ("t5", "mt5", "umt5")
 
 
 @dataclass(frozen=True)
-class Seen:
+class AttentionInputs:
     """Inputs of attention in a stack: heads, positions, mask, and encoder states."""
 
     count: int
@@ -191,7 +191,7 @@ def stack(
     with w.module(name, "T5Stack"):
         x = x if shared else w.embedding("embed_tokens", ids)
         count = check(w, config, words, bool(other))
-        seen = Seen(count, w.positions(x), mask, other)
+        seen = AttentionInputs(count, w.positions(x), mask, other)
         bias = ""
         for number in range(w.count("block")):
             with w.module(f"block.{number}", "T5Block"):
@@ -218,7 +218,7 @@ def check(w: RecipeWriter, config: Config, words: Fact, decodes: bool) -> int:
 
 
 def block(
-    w: RecipeWriter, config: Config, x: str, bias: str, seen: Seen
+    w: RecipeWriter, config: Config, x: str, bias: str, seen: AttentionInputs
 ) -> tuple[str, str]:
     """Apply one layer: self-attention, cross-attention in a decoder, and MLP."""
     with w.module("layer.0", "T5LayerSelfAttention"):

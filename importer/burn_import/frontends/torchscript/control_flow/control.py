@@ -137,9 +137,9 @@ def _write_join(
     both = [n for n in left_by(node, frame) if n in first and n in second]
     pending = join.pending({name: (first[name], second[name]) for name in both})
     if frame.rest is not None:
-        read = names_read(frame.rest.statements())
-        kept = (obj for name, obj in pending.items() if name in read)
-        if not join.has_equal_containers() or any(map(is_undecided, kept)):
+        undecided = [name for name, obj in pending.items() if is_undecided(obj)]
+        is_read = undecided and _are_read(undecided, frame.rest.statements())
+        if is_read or not join.has_equal_containers():
             with _following(machine):
                 return Returned(write_return(machine, node, frame, condition))
     frame.names.update(join.write(pending, condition))
@@ -165,14 +165,15 @@ def _following(machine: Expressions) -> Iterator[None]:
         machine.followed -= 1
 
 
-def names_read(body: Sequence[ast.stmt]) -> set[str]:
-    """Return the names that statements read."""
+def _are_read(names: Sequence[str], body: Sequence[ast.stmt]) -> bool:
+    """Return whether statements read any of some names."""
     parts = (part for statement in body for part in ast.walk(statement))
-    return {
-        part.id
+    return any(
+        isinstance(part, ast.Name)
+        and isinstance(part.ctx, ast.Load)
+        and part.id in names
         for part in parts
-        if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)
-    }
+    )
 
 
 def returns_early(node: ast.If, frame: Frame) -> bool:

@@ -237,7 +237,7 @@ class Builder:
         array = innermost(read.held()).data
         check_box(read.box, array, read.box in self._volatile)
         if read.box in self._volatile:
-            # It is written when the box was set alone: nobody else may be there.
+            # It is written only if the box was set: no other reader may exist.
             target = self.shaped_as(array, apart=True)
             np.copyto(target, array)
             donated = self._donated[read.box] = DonatedBuffer(read, target, version)

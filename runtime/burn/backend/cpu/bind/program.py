@@ -22,9 +22,9 @@ from burn.ops.support import Array
 from burn.plan.executable import PlanMemoryError
 from burn.plan.lifetimes import peak_bytes
 from burn.plan.plan_ir import (
-    Lifted,
     Segment,
     Slot,
+    StackedResult,
     UnforeseenError,
     boxes_read,
     boxes_written,
@@ -231,7 +231,7 @@ def _is_trained(box: Box) -> bool:
 def _result(result: Any, builder: Builder) -> Callable[[], Any]:
     """Return a function that creates the result of a segment, in its own memory."""
     kind = type(result)
-    if kind is Lifted:
+    if kind is StackedResult:
         inner, backend = _result(result.value, builder), result.backend
         return lambda: Tensor(inner(), backend)
     if kind is Slot:

@@ -180,7 +180,7 @@ def _openmp(llvm: Any) -> Any:
         places = [_address(getattr(library, name)) for name in names if library]
     except AttributeError:
         share, places = None, []
-    for name, symbol in zip(names, places or [_address(_ALONE)] * 2, strict=True):
+    for name, symbol in zip(names, places or [_address(_PLACEHOLDER)] * 2, strict=True):
         llvm.add_symbol(name, symbol)
     if share is not None:
         share.argtypes, share.restype = (c_void_p, c_void_p, c_uint, c_uint), None
@@ -194,4 +194,4 @@ def _address(function: Any) -> int:
 
 
 # A placeholder for OpenMP's functions in code that never calls them.
-_ALONE = PYFUNCTYPE(None)(lambda: None)
+_PLACEHOLDER = PYFUNCTYPE(None)(lambda: None)

@@ -65,7 +65,7 @@ class GraphReplay(Executable):
         self._boxes = [box for box in boxes_read(plan.root) if box not in state]
         #: Boxes that were set between runs, and those of them that are copied.
         self._changed = self._varying = frozenset(plan.root.varying - state)
-        self._captured: Captured | None = None
+        self._captured: CapturedGraph | None = None
         self._program: Program | None = None
         self._captures = 0
         self._lock = threading.Lock()
@@ -121,7 +121,7 @@ class GraphReplay(Executable):
             self._captured = None
             self._shared.held.clear()
 
-    def _current(self, inputs: list[Any]) -> "Captured | None":
+    def _current(self, inputs: list[Any]) -> "CapturedGraph | None":
         """Return the graph for the current parameters, None if there is none."""
         captured = self._captured
         if captured is not None:
@@ -145,25 +145,25 @@ class GraphReplay(Executable):
             self._has_failed = not isinstance(error, GraphError)
         return self._captured
 
-    def _capture(self, inputs: list[Any], read: list[Any]) -> "Captured":
+    def _capture(self, inputs: list[Any], read: list[Any]) -> "CapturedGraph":
         """Return a verified graph; fall back to fills between kernels, or no fusion."""
         plan, device, varying = self._plan, self._device, self._varying
         if self._program is None:
             self._program = Program(plan, device, varying=varying)
         given = (device, inputs, read, self._shared)
         with suppress(GraphError):
-            return Captured(self._program, *given)
+            return CapturedGraph(self._program, *given)
         try:
-            return Captured(self._program, *given, separates=True)
+            return CapturedGraph(self._program, *given, separates=True)
         except GraphError as error:
             if not self._program.is_fused:
                 raise
             self._unfused = str(error)
         self._program = Program(plan, device, is_fused=False, varying=varying)
-        return Captured(self._program, *given)
+        return CapturedGraph(self._program, *given)
 
 
-class Captured:
+class CapturedGraph:
     """A CUDA graph with the memory that it reads and writes.
 
     ``read`` are the boxes whose arrays it reads, with these arrays. With ``separates``

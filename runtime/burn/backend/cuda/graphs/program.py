@@ -22,7 +22,7 @@ from burn.plan.device_passes import device_segment, training_segment
 from burn.plan.executable import Plan
 from burn.plan.passes import run_passes
 from burn.plan.passes.constants import hoist_constants
-from burn.plan.passes.fusion.elements import Abilities
+from burn.plan.passes.fusion.elements import KernelSupport
 from burn.plan.passes.graph import Graph
 from burn.plan.passes.unique_slots import last_slot
 from burn.plan.plan_ir import Read, Segment, Slot, Step, slots_in
@@ -170,7 +170,7 @@ class Program:
 
 def _run_passes(plan: Plan, is_fused: bool) -> Segment:
     """Return the steps of ``plan``, fused as far as gradients and options allow."""
-    abilities = Abilities(is_printed, PRIMITIVES)
+    abilities = KernelSupport(is_printed, PRIMITIVES)
     if not is_fused:
         return run_passes(plan.root, plan.inputs, (hoist_constants,))
     if plan.has_gradients:

@@ -40,7 +40,7 @@ extern "C" __global__ void copy_parts(const Part* parts) {
 """
 
 
-class Held:
+class BoxMemory:
     """Memory with the value that a box had in a version."""
 
     def __init__(self, array: Any, version: int) -> None:
@@ -51,7 +51,7 @@ class SharedState:
     """The memory of boxes that the graphs of a plan share."""
 
     def __init__(self) -> None:
-        self.held: dict[Box, Held] = {}
+        self.held: dict[Box, BoxMemory] = {}
         #: Held while the memory is written, and while it is copied for others.
         self.lock = threading.Lock()
         self._done: Any = None
@@ -74,14 +74,14 @@ class State:
         self.lock, self.done = shared.lock, shared.done(device)
         self._parts: Any = None
         self._slices: Any = None
-        self._held: dict[Box, Held] = {}
+        self._held: dict[Box, BoxMemory] = {}
         #: Boxes whose memory other graphs use, so that its layout stays.
         self._kept = {box for box in program.reads if box in shared.held}
         for box, read in program.reads.items():
             if box not in self._kept:
                 version = box.version  # first: it is set, and then counted
                 array = innermost(read.held()).data.copy(order="K")
-                shared.held[box] = Held(array, version)
+                shared.held[box] = BoxMemory(array, version)
             self._held[box] = shared.held[box]
 
     def __bool__(self) -> bool:
@@ -98,11 +98,11 @@ class State:
         for box, value in zip(self._program.writes, written, strict=True):
             held = self._held.get(box)
             if held is None:  # set, but never read
-                held = self._held[box] = Held(None, -1)
+                held = self._held[box] = BoxMemory(None, -1)
             if box in self._program.slices:
                 if not held.array.flags.c_contiguous:
                     array = cupy.ascontiguousarray(held.array)
-                    self._held[box] = Held(array, held.version)
+                    self._held[box] = BoxMemory(array, held.version)
                 continue
             if box in self._kept:
                 continue

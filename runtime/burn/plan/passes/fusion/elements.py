@@ -22,7 +22,7 @@ FUNCTIONS, OPERANDS = 64, 12
 RECOMPUTED = 12
 
 
-class Abilities(NamedTuple):
+class KernelSupport(NamedTuple):
     """The expressions that the kernels of a device can compute.
 
     ``takes`` returns whether a device supports an expression; ``primitives`` are those
@@ -46,7 +46,7 @@ class _FusedExpression(NamedTuple):
 
 
 def fuse_elementwise(
-    steps: Steps, graph: Graph, abilities: Abilities, *, recomputes: bool = False
+    steps: Steps, graph: Graph, abilities: KernelSupport, *, recomputes: bool = False
 ) -> Steps:
     """Fuse each chain of elementwise operations into one step.
 
@@ -65,7 +65,7 @@ def fuse_elementwise(
 class _Fusion:
     """The steps of a pass so far, with the expressions of those that are fused."""
 
-    def __init__(self, graph: Graph, abilities: Abilities) -> None:
+    def __init__(self, graph: Graph, abilities: KernelSupport) -> None:
         self._graph, self._abilities = graph, abilities
         self.fused: list[Step | Read | None] = []
         self._wholes: dict[int, tuple[int, _FusedExpression]] = {}
@@ -140,13 +140,13 @@ class _Fusion:
 
 
 def _maybe_expression(
-    step: Step | Read, graph: Graph, abilities: Abilities
+    step: Step | Read, graph: Graph, abilities: KernelSupport
 ) -> _FusedExpression | None:
     return _expression_of(step, graph, abilities) if isinstance(step, Step) else None
 
 
 def _expression_of(
-    step: Step, graph: Graph, abilities: Abilities
+    step: Step, graph: Graph, abilities: KernelSupport
 ) -> _FusedExpression | None:
     """Return the expression that a step computes, or None if it is not fused."""
     if len(step.outputs) != 1 or graph.is_folded(step):
@@ -178,7 +178,7 @@ def _expression_of(
 
 
 def _device_expression(
-    step: Step, operands: list[Any], forms: list[Any], abilities: Abilities
+    step: Step, operands: list[Any], forms: list[Any], abilities: KernelSupport
 ) -> tuple[Element, tuple[int, ...]] | None:
     """Return the expression of a cast, or of a primitive that has a formula."""
     if not all(isinstance(operand, Operand) for operand in operands):
@@ -194,7 +194,7 @@ def _device_expression(
     return Element(step.primitive, types, dtype, tuple(operands), numbers), shape
 
 
-def _is_within_limits(whole: _FusedExpression, abilities: Abilities) -> bool:
+def _is_within_limits(whole: _FusedExpression, abilities: KernelSupport) -> bool:
     if whole.element.size > FUNCTIONS or len(whole.args) > OPERANDS:
         return False
     return abilities.takes(whole.element)

@@ -63,7 +63,7 @@ def observed(x: Array, *, ranges: Ranges, key: Key) -> Array:
     return x
 
 
-class Observing:
+class RangeObserver:
     """A pass that inserts steps which observe the ranges of operands."""
 
     def __init__(self, ranges: Ranges) -> None:

@@ -136,11 +136,17 @@ def istft(
     ]
     signal = of.op("Div", *parts)
     if length is not None:
-        have = of.at(INT64).op("Shape", signal, start=1)
-        missing = of.at(INT64).op("Sub", g.ints([length]), have)
-        ends = of.at(INT64).op("Concat", [0], missing, axis=0)
-        signal = of.op("Pad", signal, ends, None, [1])
+        signal = _padded_to(of, signal, length)
     return of.op("Squeeze", signal, [0]) if self.rank == _BATCH else signal
+
+
+def _padded_to(of: Builder, signal: Value, length: int | Value) -> Value:
+    """Return a signal [batch, n] with zeros up to ``length``."""
+    whole = of.at(INT64)
+    size = whole.op("Shape", signal, start=1)
+    missing = whole.op("Sub", of.ints([length]), size)
+    ends = whole.op("Concat", [0], missing, axis=0)
+    return of.op("Pad", signal, ends, None, [1])
 
 
 def overlap_add(

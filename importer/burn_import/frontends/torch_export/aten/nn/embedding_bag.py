@@ -47,10 +47,8 @@ def embedding_bag(
     rows = g.op("Gather", weight, indices, axis=0)
     if per_sample_weights is not None:
         rows = g.op("Mul", rows, g.op("Unsqueeze", per_sample_weights, [1]))
-    is_row = None
-    if padding_idx is not None and padding_idx >= 0:
-        is_padding = g.at(BOOL).op("Equal", whole.cast(indices), padding_idx)
-        is_row = g.at(BOOL).op("Not", is_padding)
+    is_row = _is_no_padding(g, indices, padding_idx)
+    if is_row is not None:
         neutral = -np.inf if mode == MAX else 0
         is_column = g.at(BOOL).op("Unsqueeze", is_row, [1])
         rows = g.op("Where", is_column, rows, g.cast(neutral))
@@ -64,6 +62,14 @@ def embedding_bag(
     if mode == MEAN:
         total = g.op("Div", total, _bag_sizes(g, indices, is_row, bag, bags))
     return total, None, None, None
+
+
+def _is_no_padding(g: Builder, indices: Value, padding_idx: int | None) -> Value | None:
+    """Return the mask of indices without ``padding_idx``, None if it is none."""
+    if padding_idx is None or padding_idx < 0:
+        return None
+    is_padding = g.at(BOOL).op("Equal", g.at(INT64).cast(indices), padding_idx)
+    return g.at(BOOL).op("Not", is_padding)
 
 
 def _bag_sizes(

@@ -81,11 +81,14 @@ def split(
     values = split_by_types(g, self, dim)
     if values is not None:
         return values
-    sizes = [*([split_size] * (len(g.results) - 1)), _rest(g, self, split_size, dim)]
+    sizes = [
+        *([split_size] * (len(g.results) - 1)),
+        _last_extent(g, self, split_size, dim),
+    ]
     return split_by_sizes(g, self, sizes, dim)
 
 
-def _rest(g: Builder, x: Value, size: int | Value, dim: int) -> int | Value:
+def _last_extent(g: Builder, x: Value, size: int | Value, dim: int) -> int | Value:
     """Return the extent of the last part."""
     whole, count = g.at(INT64), len(g.results) - 1
     before = whole.op("Mul", g.value(size, INT64), count)

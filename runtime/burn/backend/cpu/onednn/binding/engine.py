@@ -47,20 +47,21 @@ class Limits(NamedTuple):
 
     ``products`` (of matrices) and ``vectors`` (with one row) are multiplications; below
     that OpenBLAS computes on one thread. The others are elements of the operand: of
-    ``rows`` that are normalized, of ``costly`` activations and pooling, and of cheap
-    ones. Convolutions are always faster. Recurrent layers of fewer ``steps`` do not
-    amortize the packing of their weights, which modules concatenate anew in each call.
+    ``rows`` that are normalized, ``elements`` of activations and pooling, and
+    ``simple_elements`` of arithmetic and of activations that NumPy computes quickly.
+    Convolutions are always faster. Recurrent layers of fewer ``steps`` do not amortize
+    the packing of their weights, which modules concatenate anew in each call.
     """
 
     products: int = 262_145
     vectors: int = 460_000
     rows: int = 1_000
-    costly: int = 4_000
-    cheap: int = 50_000
+    elements: int = 4_000
+    simple_elements: int = 50_000
     steps: int = 8
 
 
-_WHATEVER = Limits(*(0 for _ in Limits._fields))
+_NO_LIMITS = Limits(*(0 for _ in Limits._fields))
 
 
 class Session:
@@ -124,7 +125,7 @@ def forks() -> int:
 
 def limits() -> Limits:
     """Return the minimum work for oneDNN, which is zero in plans."""
-    return STATE.limits if noting() is None else _WHATEVER
+    return STATE.limits if noting() is None else _NO_LIMITS
 
 
 def engine() -> Engine:
@@ -174,7 +175,7 @@ def numpy_only() -> Iterator[None]:
 def whatever_size() -> Iterator[None]:
     """Use oneDNN for all supported operands in this context, however small."""
     before = STATE.limits
-    STATE.limits = _WHATEVER
+    STATE.limits = _NO_LIMITS
     try:
         with no_limits():
             yield

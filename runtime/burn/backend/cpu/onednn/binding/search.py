@@ -69,7 +69,7 @@ def remedy() -> str:
             f"PyInstaller collects {NAME} if the wheel is installed where the program "
             f"is built: pip install {WHEEL}"
         )
-    if next(_of_wheel(), None) is not None:
+    if next(_wheel_libraries(), None) is not None:
         return (
             f"The wheel is installed without {NAME}, as by pip install --target. "
             f"Unpack it there: pip download --no-deps {WHEEL}, then python -m zipfile "
@@ -86,10 +86,10 @@ def _possible_files() -> Iterator[Path]:
     if sys.platform == "linux":
         for folder in _folders():
             yield folder / NAME
-    yield from _of_wheel()
+    yield from _wheel_libraries()
 
 
-def _of_wheel() -> Iterator[Path]:
+def _wheel_libraries() -> Iterator[Path]:
     """Yield the library files in the wheel's RECORD, which may not exist."""
     from importlib import metadata
 

@@ -46,7 +46,7 @@ def cast(x: Array, *, dtype: DType) -> Array:
 
 def _cast(x: Array, dtype: DType) -> Array | None:
     """Return ``x`` as ``dtype`` in its or a preferred order; None if NumPy is best."""
-    session = current() if x.size >= max(limits().costly, 1) else None
+    session = current() if x.size >= max(limits().elements, 1) else None
     if session is None or not is_dense(x):
         return None
 

@@ -34,7 +34,7 @@ from burn.backend.cpu.onednn.binding.prepared import (
 from burn.ops.fused import Chain, chained as chained_op
 
 # An element of a chain takes as long as that many multiplications.
-_EACH = 16
+_COST = 16
 _BINARY = {"add": BINARY_ADD, "div": BINARY_DIV, "mul": BINARY_MUL, "sub": BINARY_SUB}
 _UNARY = {"relu": RELU, "sqrt": SQRT}
 #: For each operand, whether it is a scalar.
@@ -55,7 +55,7 @@ def chained(x: Array, *operands: Array, chain: Chain) -> Array:
             return _prepare(primitives, x.size, chain, single)
 
         key = ("chain", x.size, chain, single)
-        kernel: _Chain | None = session.primitives.get(key, make, x.size * _EACH)
+        kernel: _Chain | None = session.primitives.get(key, make, x.size * _COST)
         if kernel is not None:
             return kernel.run(x, *operands)
     return chained_op.kernel(x, *operands, chain=chain)

@@ -34,7 +34,7 @@ from burn.ops.elementwise import add, div, mul, sub
 from burn.primitive import Primitive
 
 # An element takes as long as that many multiplications.
-_EACH = 8
+_COST = 8
 #: The most threads for which NumPy clips between two bounds faster. With one thread it
 #: takes a half to a quarter of the time, for 75 000 to ten million elements.
 CLIPPING = 1
@@ -45,7 +45,7 @@ def _by_pairs(op: Primitive[..., Any], kind: int) -> None:
     plain = op.kernel
 
     def kernel(x: Any, y: Any) -> Array:
-        if type(x) is not np.ndarray or x.size < STATE.limits.cheap:
+        if type(x) is not np.ndarray or x.size < STATE.limits.simple_elements:
             return plain(x, y)  # first, since most calls take this path
         session = _session(x)
         if session is None or not _is_like(y, x):
@@ -55,7 +55,7 @@ def _by_pairs(op: Primitive[..., Any], kind: int) -> None:
             return _pairs(primitives, x.size, kind)
 
         key = ("pairs", x.size, kind)
-        pairs: _Pairs | None = session.primitives.get(key, make, x.size * _EACH)
+        pairs: _Pairs | None = session.primitives.get(key, make, x.size * _COST)
         return plain(x, y) if pairs is None else pairs.run(x, y)
 
     op.on(Cpu)(kernel)
@@ -73,7 +73,7 @@ for _op, _kind in {
 @relu_op.on(Cpu)
 def relu(x: Array) -> Array:
     """Compute :func:`burn.ops.relu` with oneDNN if that is faster, else with NumPy."""
-    session = None if x.size < STATE.limits.cheap else _session(x)
+    session = None if x.size < STATE.limits.simple_elements else _session(x)
     out = None if session is None else _bounded(session, x, BINARY_MAX, 0.0)
     return relu_op.kernel(x) if out is None else out
 
@@ -85,7 +85,7 @@ def clip(x: Array, low: Any = None, high: Any = None) -> Array:
     oneDNN takes a pass over memory for each bound, and NumPy one for both.
     """
     out: Array | None = None
-    large = type(x) is np.ndarray and x.size >= STATE.limits.cheap
+    large = type(x) is np.ndarray and x.size >= STATE.limits.simple_elements
     if large and _is_bound(low) and _is_bound(high):
         session = _session(x)
         has_both = low is not None and high is not None
@@ -114,7 +114,7 @@ def _bounded(session: Session, x: Array, kind: int, bound: float) -> Array | Non
         return _bound(primitives, x.size, kind, bound)
 
     key = ("bound", x.size, kind, bound)
-    kernel: _Bound | None = session.primitives.get(key, make, x.size * _EACH)
+    kernel: _Bound | None = session.primitives.get(key, make, x.size * _COST)
     return None if kernel is None else kernel.run(x)
 
 

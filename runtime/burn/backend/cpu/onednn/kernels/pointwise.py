@@ -43,7 +43,7 @@ from burn.ops.activation import SELU_ALPHA, SELU_GAMMA
 from burn.primitive import Primitive
 
 # An element of an activation takes as long as that many multiplications.
-_EACH = 16
+_COST = 16
 #: An activation of the library's, and its numbers.
 Kind: TypeAlias = tuple[float, ...]
 _GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
@@ -52,14 +52,14 @@ _GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
 @activation.tanh.on(Cpu)
 def tanh(x: Array) -> Array:
     """Compute :func:`burn.ops.tanh` with oneDNN if that is faster, else with NumPy."""
-    out = _activate(x, limits().cheap, TANH)
+    out = _activate(x, limits().simple_elements, TANH)
     return activation.tanh.kernel(x) if out is None else out
 
 
 @activation.sigmoid.on(Cpu)
 def sigmoid(x: Array) -> Array:
     """Compute :func:`burn.ops.sigmoid` with oneDNN if faster, else with NumPy."""
-    out = _activate(x, limits().cheap, LOGISTIC)
+    out = _activate(x, limits().simple_elements, LOGISTIC)
     return activation.sigmoid.kernel(x) if out is None else out
 
 
@@ -68,14 +68,14 @@ def leaky_relu(x: Array, *, alpha: float = 0.01) -> Array:
     """Compute :func:`burn.ops.leaky_relu` with oneDNN if faster, else with NumPy."""
     out = None
     if alpha != 0:  # without a slope NaN would become 0, and minus infinity NaN
-        out = _activate(x, limits().costly, RELU, alpha)
+        out = _activate(x, limits().elements, RELU, alpha)
     return activation.leaky_relu.kernel(x, alpha=alpha) if out is None else out
 
 
 @activation.gelu.on(Cpu)
 def gelu(x: Array, *, approximate: Any = "none") -> Array:
     """Compute :func:`burn.ops.gelu` with oneDNN if that is faster, else with NumPy."""
-    out = _activate(x, limits().costly, _GELU[approximate])
+    out = _activate(x, limits().elements, _GELU[approximate])
     if out is None or has_nan(out):
         return activation.gelu.kernel(x, approximate=approximate)
     return out
@@ -84,24 +84,24 @@ def gelu(x: Array, *, approximate: Any = "none") -> Array:
 @activation.silu.on(Cpu)
 def silu(x: Array) -> Array:
     """Compute :func:`burn.ops.silu` with oneDNN if that is faster, else with NumPy."""
-    out = _activate(x, limits().cheap, SWISH, 1.0)
+    out = _activate(x, limits().simple_elements, SWISH, 1.0)
     return activation.silu.kernel(x) if out is None or has_nan(out) else out
 
 
-def _checked_for_nan(
+def _register_with_nan_check(
     op: Primitive[..., Any], kind: int, alpha: float = 0.0, beta: float = 0.0
 ) -> Callable[[Array], Array]:
     """Return the kernel of an activation; NumPy computes it if oneDNN returns NaN."""
 
     def kernel(x: Array) -> Array:
-        out = _activate(x, limits().costly, kind, alpha, beta)
+        out = _activate(x, limits().elements, kind, alpha, beta)
         return op.kernel(x) if out is None or has_nan(out) else out
 
     op.on(Cpu)(kernel)
     return kernel
 
 
-def _in_plans(
+def _register_for_plans(
     op: Primitive[..., Any], kinds: Callable[..., tuple[Kind, ...]]
 ) -> Callable[..., Array]:
     """Return the kernel of an activation that oneDNN computes for finite numbers only.
@@ -133,14 +133,15 @@ def _celu(alpha: float = 1.0) -> tuple[Kind, ...]:
     return ((LINEAR, 1 / alpha), (ELU, 1.0), (LINEAR, alpha)) if alpha else ()
 
 
-elu = _in_plans(activation.elu, lambda alpha=1.0: ((ELU, alpha),))
-selu, celu = _in_plans(activation.selu, _selu), _in_plans(activation.celu, _celu)
-softplus = _in_plans(activation.softplus, lambda: ((SOFT_RELU, 1.0),))
-hard_sigmoid = _in_plans(
+elu = _register_for_plans(activation.elu, lambda alpha=1.0: ((ELU, alpha),))
+selu = _register_for_plans(activation.selu, _selu)
+celu = _register_for_plans(activation.celu, _celu)
+softplus = _register_for_plans(activation.softplus, lambda: ((SOFT_RELU, 1.0),))
+hard_sigmoid = _register_for_plans(
     activation.hard_sigmoid, lambda alpha=0.2, beta=0.5: ((HARD_SIGMOID, alpha, beta),)
 )
-mish = _checked_for_nan(activation.mish, MISH)
-hard_swish = _checked_for_nan(activation.hard_swish, HARD_SWISH, 1 / 6, 0.5)
+mish = _register_with_nan_check(activation.mish, MISH)
+hard_swish = _register_with_nan_check(activation.hard_swish, HARD_SWISH, 1 / 6, 0.5)
 
 
 def _activate(
@@ -155,15 +156,15 @@ def _activate(
     if session is None or not is_dense(x):
         return None
 
-    def make(primitives: Primitives) -> "_Flat | None":
+    def make(primitives: Primitives) -> "_Eltwise | None":
         return _prepare(primitives, x, kind, alpha, beta)
 
     key = ("pointwise", x.size, x.dtype.char, kind, alpha, beta)
-    kernel: _Flat | None = session.primitives.get(key, make, x.size * _EACH)
+    kernel: _Eltwise | None = session.primitives.get(key, make, x.size * _COST)
     return None if kernel is None else kernel.run(x)
 
 
-class _Flat(Ready):
+class _Eltwise(Ready):
     """An activation of a number of elements, in any memory order."""
 
     __slots__ = ()
@@ -177,7 +178,7 @@ class _Flat(Ready):
 
 def _prepare(
     primitives: Primitives, x: Array, kind: int, alpha: float, beta: float
-) -> _Flat | None:
+) -> _Eltwise | None:
     api = primitives.api
     line = strided(api, (x.size,), (1,), x.dtype)
     description = described(
@@ -186,7 +187,7 @@ def _prepare(
     )
     if description is None:
         return None
-    return _Flat(primitives.prepared(description, [(SRC, line), (DST, line)]))
+    return _Eltwise(primitives.prepared(description, [(SRC, line), (DST, line)]))
 
 
 @activation.prelu.on(Cpu)
@@ -194,18 +195,18 @@ def prelu(x: Array, slope: Array) -> Array:
     """Compute :func:`burn.ops.prelu` with oneDNN in plans, else with NumPy."""
     out = None
     if noting() is not None and are_float32(x, slope) and slope.ndim <= x.ndim:
-        out = _with_slopes(x, slope)
+        out = _prelu(x, slope)
     return activation.prelu.kernel(x, slope) if out is None else out
 
 
-def _with_slopes(x: Array, slope: Array) -> Array | None:
+def _prelu(x: Array, slope: Array) -> Array | None:
     session = current()
     wide = slope.reshape((1,) * (x.ndim - slope.ndim) + slope.shape)
     fits = all(n in (1, m) for n, m in zip(wide.shape, x.shape, strict=True))
     if session is None or not (fits and x.size and is_dense(x) and is_dense(slope)):
         return None
 
-    def make(primitives: Primitives) -> "_Sloped | None":
+    def make(primitives: Primitives) -> "_Prelu | None":
         api = primitives.api
         line, slopes = of_array(api, x), of_array(api, wide)
         description = described(
@@ -214,14 +215,14 @@ def _with_slopes(x: Array, slope: Array) -> Array | None:
         if description is None:
             return None
         operands: Operands = [(SRC, line), (WEIGHTS, slopes), (DST, line)]
-        return _Sloped(primitives.prepared(description, operands))
+        return _Prelu(primitives.prepared(description, operands))
 
     key = ("prelu", form(x), form(wide))
-    ready: _Sloped | None = session.primitives.get(key, make, x.size * _EACH)
+    ready: _Prelu | None = session.primitives.get(key, make, x.size * _COST)
     return None if ready is None else ready.run(x, wide)
 
 
-class _Sloped(_Flat):
+class _Prelu(_Eltwise):
     """A PReLU with slopes in an array."""
 
     __slots__ = ()

@@ -20,14 +20,14 @@ from burn.backend.cpu.onednn.binding.operands import FLOAT32
 from burn.backend.cpu.onednn.binding.prepared import Operands, Ready, described
 from burn.ops import activation
 
-_EACH = 16
+_COST = 16
 _GELU = {"none": GELU_ERF, "tanh": GELU_TANH}
 
 
 @activation.relu_grad.on(Cpu)
 def relu_grad(grad: Array, out: Array) -> Array:
     """Compute :func:`burn.ops.relu_grad` with oneDNN if faster, else with NumPy."""
-    result = _multiply_derivative(grad, out, limits().cheap, RELU)
+    result = _multiply_derivative(grad, out, limits().simple_elements, RELU)
     if result is None or has_nan(result, part=result):
         return activation.relu_grad.kernel(grad, out)
     return result
@@ -36,7 +36,7 @@ def relu_grad(grad: Array, out: Array) -> Array:
 @activation.gelu_grad.on(Cpu)
 def gelu_grad(grad: Array, x: Array, *, approximate: Any = "none") -> Array:
     """Compute :func:`burn.ops.gelu_grad` with oneDNN if faster, else with NumPy."""
-    result = _multiply_derivative(grad, x, limits().costly, _GELU[approximate])
+    result = _multiply_derivative(grad, x, limits().elements, _GELU[approximate])
     if result is None or has_nan(result):
         return activation.gelu_grad.kernel(grad, x, approximate=approximate)
     return result
@@ -55,7 +55,7 @@ def _multiply_derivative(grad: Array, x: Array, least: int, kind: int) -> Array 
         return _prepare(primitives, x.size, kind)
 
     key = ("pointwise-grad", x.size, kind)
-    kernel: _Pair | None = session.primitives.get(key, make, x.size * _EACH)
+    kernel: _Pair | None = session.primitives.get(key, make, x.size * _COST)
     return None if kernel is None else kernel.run(grad, x)
 
 

@@ -47,7 +47,7 @@ _PLACES = 4096
 def max_pool(x: Array, *, kernel_size: Any, **static: Any) -> Array:
     """Compute :func:`burn.ops.max_pool` with oneDNN if faster, else with NumPy."""
     out = None
-    if x.size and x.size >= limits().costly and not has_nan(x):
+    if x.size and x.size >= limits().elements and not has_nan(x):
         out = _pool(x, POOL_MAX, kernel_size, **static)
     if out is None:
         return max_pool_op.kernel(x, kernel_size=kernel_size, **static)
@@ -109,7 +109,7 @@ def _pool(
     """Return the result channels-last in memory; None if NumPy should compute it."""
     if x.ndim not in RANKS or not is_computed(x) or not x.size:
         return None
-    session = current() if x.size >= limits().costly else None
+    session = current() if x.size >= limits().elements else None
     if session is None:
         return None
     steps = (kernel_size, stride, padding, dilation, ceil_mode)

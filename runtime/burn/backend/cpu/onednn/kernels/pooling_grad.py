@@ -56,7 +56,7 @@ _BYTE = np.dtype(np.uint8)
 @window_argmax_op.on(Cpu)
 def window_argmax(x: Array, out: Array, *, kernel_size: Any, **static: Any) -> Array:
     """Compute :func:`burn.ops.window_argmax` with oneDNN if faster, else with NumPy."""
-    if are_float32(x) and x.size >= max(limits().costly, 1) and not has_nan(x):
+    if are_float32(x) and x.size >= max(limits().elements, 1) and not has_nan(x):
         kernel = _prepared(x.shape, x, kernel_size, static)
         if kernel is not None:
             return kernel.places(x)
@@ -79,7 +79,7 @@ def window_scatter(
 ) -> Array:
     """Compute :func:`burn.ops.window_scatter` with oneDNN if faster, or with NumPy."""
     shape = (*grad.shape[:2], *size)
-    if are_float32(grad) and choice.dtype == _BYTE and grad.size >= limits().costly:
+    if are_float32(grad) and choice.dtype == _BYTE and grad.size >= limits().elements:
         kernel = _prepared(shape, grad, kernel_size, static) if grad.size else None
         if kernel is not None:
             return kernel.spread(grad, choice)

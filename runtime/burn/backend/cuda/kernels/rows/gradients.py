@@ -160,14 +160,7 @@ def _norm_grad(
     is_centered: bool,
 ) -> tuple[Array, ...] | None:
     """Return the gradients of a norm, or None if the generic kernel computes them."""
-    axes = feature_axes(axis, x.ndim)
-    features = x.shape[x.ndim - len(axes) :]
-    is_last = axes == tuple(range(x.ndim - len(axes), x.ndim))
-    if not is_last or x.dtype not in (np.float16, np.float32):
-        return None
-    for array, shape in ((grad, x.shape), (weight, features)):
-        if array is not None and (array.shape != shape or array.dtype != x.dtype):
-            return None
+    features = _features(grad, x, weight, axis)
     columns = prod(features)
     rows = rows_of(x, columns) if columns else None
     if rows is None:
@@ -188,6 +181,21 @@ def _norm_grad(
     vectors = Vectors(means, inverses)
     sums = column_sums("row products", rows, columns, grad, vectors, dtype=x.dtype)
     return out, sums[1].reshape(features)
+
+
+def _features(
+    grad: Array, x: Array, weight: Array | None, axis: Axes
+) -> tuple[int, ...]:
+    """Return the extents of a row, (0,) if operands are not those of the kernel."""
+    axes = feature_axes(axis, x.ndim)
+    features = x.shape[x.ndim - len(axes) :]
+    is_last = axes == tuple(range(x.ndim - len(axes), x.ndim))
+    if not is_last or x.dtype not in (np.float16, np.float32):
+        return (0,)
+    for array, shape in ((grad, x.shape), (weight, features)):
+        if array is not None and (array.shape != shape or array.dtype != x.dtype):
+            return (0,)
+    return features
 
 
 def _launch(

@@ -128,11 +128,11 @@ class Rows(NamedTuple):
         if rest:
             yield whole, 1, rest
 
-    def of_image(self) -> tuple[int, ...]:
+    def image_strides(self) -> tuple[int, ...]:
         """Return the strides of an image as [N, tiles, rows, line]."""
         return self.height * self.line, self.form.rows * self.line, self.line, 1
 
-    def of_sums(self) -> tuple[int, ...]:
+    def sum_strides(self) -> tuple[int, ...]:
         """Return the strides of the transformed image as [N, tiles, products, line]."""
         return self.tiles * self.line, self.line, self.step, 1
 
@@ -172,7 +172,7 @@ def input_transforms(primitives: Primitives, rows: Rows) -> list[Sums | Outer]:
     sums: list[Sums | Outer] = []
     for first, tiles, height in rows.parts():
         matrix = rows.form.image[1:-1, 1 : 1 + height]
-        strides = (rows.of_image(), rows.of_sums())
+        strides = (rows.image_strides(), rows.sum_strides())
         prepared = _matmul(primitives, matrix, (rows.images, tiles, rows.line), strides)
         if prepared is None:
             return []
@@ -192,9 +192,9 @@ def output_transforms(primitives: Primitives, rows: Rows, slots: Slots) -> list[
     sums = []
     for first, tiles, height in rows.parts():
         matrix = rows.form.result[:height]
-        extents, strides = (rows.images, tiles, rows.line), rows.of_sums()
+        extents, strides = (rows.images, tiles, rows.line), rows.sum_strides()
         prepared = _matmul(
-            primitives, matrix, extents, (strides, rows.of_image()), slots
+            primitives, matrix, extents, (strides, rows.image_strides()), slots
         )
         if prepared is None:
             return []

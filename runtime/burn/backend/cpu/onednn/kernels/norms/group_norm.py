@@ -66,7 +66,7 @@ from burn.ops.fused import group_norm_then as group_norm_then_op
 from burn.ops.norm import group_norm as group_norm_op
 
 # An element takes as long as that many multiplications.
-_EACH = 16
+_COST = 16
 #: With more elements per sample, copying takes longer than additional calls.
 _MUCH = 16_384
 #: With more samples, the calls take longer than copying.
@@ -145,7 +145,7 @@ def _group_norm(
     much = (
         not plain and x.size // x.shape[0] >= _MUCH
     )  # then samples are normalized one by one
-    work = x.size * _EACH // (x.shape[0] if much else 1)
+    work = x.size * _COST // (x.shape[0] if much else 1)
     kernel: Norm | None = session.primitives.get(key, make, work)
     return None if kernel is None else kernel.run(x, weight, bias)
 

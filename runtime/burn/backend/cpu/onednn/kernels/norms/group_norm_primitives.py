@@ -83,7 +83,7 @@ class Samples:
         for sample, *line in zip(x, means, variances, strict=True):
             self._statistics.run(*map(address, (sample, unused, *line)))
         do(partial(combine, means, variances, mean, var))
-        do(partial(_of_groups, mean, var, weight, self._groups, self._epsilon))
+        do(partial(_reduce_to_groups, mean, var, weight, self._groups, self._epsilon))
         shift = () if bias is None else (bias,)
         out = empty_like(x, *shift)
         for sample, *line, to in zip(x, mean, var, out, strict=True):
@@ -113,7 +113,7 @@ class Channels:
         return out
 
 
-def _of_groups(
+def _reduce_to_groups(
     mean: Array, var: Array, weight: Array | None, groups: int, epsilon: float
 ) -> None:
     """Replace channel statistics [N, C] in place by group means and scale factors.

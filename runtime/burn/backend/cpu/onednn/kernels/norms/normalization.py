@@ -60,7 +60,7 @@ from burn.ops.norm import batch_norm as batch_norm_op
 from burn.ops.softmax import log_softmax as log_softmax_op, softmax as softmax_op
 
 # An element takes as long as that many multiplications.
-_EACH = 16
+_COST = 16
 
 
 @softmax_op.on(Cpu)
@@ -109,7 +109,7 @@ def layer_norm(
                 return _layer_norm(primitives, rows, epsilon, flags, x.dtype)
 
             key = ("layer_norm", rows, epsilon, flags, x.dtype.char)
-            kernel = session.primitives.get(key, make, x.size * _EACH)
+            kernel = session.primitives.get(key, make, x.size * _COST)
             if kernel is not None:
                 parts = [part for part in (weight, bias) if part is not None]
                 return kernel.run(x, *parts)
@@ -271,7 +271,7 @@ def _over_last(x: Array, axis: Any, kind: int) -> Array | None:
         return _softmax(primitives, rows, kind, x.dtype)
 
     key = ("softmax", rows, kind, x.dtype.char)
-    kernel = session.primitives.get(key, make, x.size * _EACH)
+    kernel = session.primitives.get(key, make, x.size * _COST)
     if kernel is None:
         return None
     out = kernel.run(x)

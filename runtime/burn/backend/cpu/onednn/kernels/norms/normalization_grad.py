@@ -54,7 +54,7 @@ from burn.ops.norm import (
 )
 from burn.ops.softmax import softmax_grad as softmax_grad_op
 
-_EACH = 16
+_COST = 16
 
 
 @batch_norm_train_op.on(Cpu)
@@ -130,7 +130,7 @@ def layer_norm_grad(
                 return _layer_norm_grad(primitives, rows, epsilon, weight is not None)
 
             key = ("layer_norm_grad", rows, epsilon, weight is not None)
-            kernel = session.primitives.get(key, make, x.size * _EACH)
+            kernel = session.primitives.get(key, make, x.size * _COST)
             if kernel is not None:
                 return kernel.run(grad, x, weight)
     return layer_norm_grad_op.kernel(grad, x, weight, axis=axis, epsilon=epsilon)
@@ -148,7 +148,7 @@ def softmax_grad(grad: Array, out: Array, *, axis: Any = -1) -> Array:
             return _softmax_grad(primitives, rows)
 
         key = ("softmax_grad", rows)
-        kernel = session.primitives.get(key, make, out.size * _EACH)
+        kernel = session.primitives.get(key, make, out.size * _COST)
         if kernel is not None:
             return kernel.run(grad, out)
     return softmax_grad_op.kernel(grad, out, axis=axis)

@@ -42,7 +42,7 @@ def _inner_nodes(nodes: Any) -> Iterator[NodeProto]:
 
 
 def _updates(node: NodeProto) -> bool:
-    """Whether a batch normalization has further results: the running statistics."""
+    """Return whether a batch normalization also returns its running statistics."""
     return node.op_type == "BatchNormalization" and len(node.output) > 1
 
 

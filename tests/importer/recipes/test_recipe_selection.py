@@ -15,8 +15,8 @@ from burn_import.pipeline import import_model
 from burn_ir import RawModel, UnsupportedModel
 from tests.importer.recipes import test_rotary as rotary, test_t5 as t5
 from tests.importer.recipes.test_recipes import bert_weights, saved
-from tests.importer.recipes.text_twins import (
-    Twin,
+from tests.importer.recipes.text_references import (
+    ReferenceWeights,
     close,
     drawn,
     loaded,
@@ -99,8 +99,8 @@ def test_entries_of_angles_are_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize("key", ["embeddings.rotary.weight", "encoder.layer.0.a.bias"])
 def test_weights_that_the_family_lacks(key: str, tmp_path: Path) -> None:
     weights = bert_weights() | {key: np.ones(3, np.float32)}
-    said = reason(saved(tmp_path, weights, **BERT))
-    assert f"weights that the architecture lacks: '{key}'" in said
+    message = reason(saved(tmp_path, weights, **BERT))
+    assert f"weights that the architecture lacks: '{key}'" in message
 
 
 def test_another_head_than_the_weights_show(tmp_path: Path) -> None:
@@ -109,9 +109,9 @@ def test_another_head_than_the_weights_show(tmp_path: Path) -> None:
     weights["classifier.bias"] = np.ones(1, np.float32)
     for name, claimed in (("SequenceClassification", True), ("MultipleChoice", False)):
         config = {**BERT, "architectures": [f"BertFor{name}"]}
-        said = reason(saved(tmp_path, weights, **config))
-        assert (said == "") == claimed
-    assert "'architectures': expected a class as BertForSequence" in said
+        message = reason(saved(tmp_path, weights, **config))
+        assert (message == "") == claimed
+    assert "'architectures': expected a class as BertForSequence" in message
 
 
 SCALES: list[tuple[str, dict[str, Any], bool | None]] = [
@@ -140,15 +140,15 @@ def test_scores_of_t5_are_scaled_as_configured(
         **config,
     }
     if scaled is None:
-        said = reason(saved(tmp_path, weights, **given))
-        assert "'tie_word_embeddings': expected" in said
+        message = reason(saved(tmp_path, weights, **given))
+        assert "'tie_word_embeddings': expected" in message
         return
     model = loaded(tmp_path, weights, **given)
     ids, mask = tokens(2, 5, 0)
     other = np.random.default_rng(1).normal(size=(2, 5, t5.HIDDEN)).astype("f4")
-    p = Twin(weights)
+    p = ReferenceWeights(weights)
     table = p.get("shared.weight")
-    x = t5.stack_twin(p.at("decoder"), table[ids], mask, other)
+    x = t5.stack_reference(p.at("decoder"), table[ids], mask, other)
     x = x * t5.HIDDEN**-0.5 if scaled else x
     close(results(model, ids, other, mask)[0], x @ table.T)
 

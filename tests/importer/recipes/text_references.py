@@ -15,16 +15,16 @@ from tests.modules import Array
 Shapes = dict[str, tuple[int, ...]]
 
 
-class Twin:
+class ReferenceWeights:
     """Weights by key, below a prefix, and the layers that use them."""
 
     def __init__(self, weights: Mapping[str, Array], prefix: str = "") -> None:
         self.weights = weights
         self.prefix = prefix
 
-    def at(self, name: str) -> "Twin":
+    def at(self, name: str) -> "ReferenceWeights":
         """Return the child ``name``."""
-        return Twin(self.weights, f"{self.prefix}{name}.")
+        return ReferenceWeights(self.weights, f"{self.prefix}{name}.")
 
     def get(self, name: str) -> Array:
         """Return a weight."""

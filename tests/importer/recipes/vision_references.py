@@ -63,36 +63,39 @@ class Net(Protocol):
         ...
 
 
-Twin = Callable[[Net, Value], Value]
+Reference = Callable[[Net, Value], Value]
+
+
+def _bottleneck(
+    net: Net, at: str, x: Value, given: int, out: int, step: int, base: int, groups: int
+) -> Value:
+    inner = out // 4 * base
+    size = (inner, inner)
+    y = net.conv(f"{at}.conv1", x, (given, inner), 1)
+    y = net.call("relu", net.norm(f"{at}.bn1", y, inner))
+    y = net.conv(f"{at}.conv2", y, size, 3, stride=step, padding=1, groups=groups)
+    y = net.call("relu", net.norm(f"{at}.bn2", y, inner))
+    y = net.conv(f"{at}.conv3", y, (inner, out), 1)
+    return net.norm(f"{at}.bn3", y, out)
+
+
+def _basic_block(net: Net, at: str, x: Value, given: int, out: int, step: int) -> Value:
+    y = net.conv(f"{at}.conv1", x, (given, out), 3, stride=step, padding=1)
+    y = net.call("relu", net.norm(f"{at}.bn1", y, out))
+    y = net.conv(f"{at}.conv2", y, (out, out), 3, padding=1)
+    return net.norm(f"{at}.bn2", y, out)
 
 
 def resnet(
     depths: Sequence[int], *, deep: bool = False, groups: int = 1, base: int = 1
-) -> Twin:
+) -> Reference:
     """Return a ResNet of 8 to 64 channels; ``base`` times as wide inside of blocks."""
 
-    def block(net: Net, at: str, x: Value, given: int, width: int, step: int) -> Value:
-        inner, out = width * base, width * (4 if deep else 1)
+    def block(net: Net, at: str, x: Value, given: int, out: int, step: int) -> Value:
         if deep:
-            y = net.conv(f"{at}.conv1", x, (given, inner), 1)
-            y = net.call("relu", net.norm(f"{at}.bn1", y, inner))
-            y = net.conv(
-                f"{at}.conv2",
-                y,
-                (inner, inner),
-                3,
-                stride=step,
-                padding=1,
-                groups=groups,
-            )
-            y = net.call("relu", net.norm(f"{at}.bn2", y, inner))
-            y = net.conv(f"{at}.conv3", y, (inner, out), 1)
-            y = net.norm(f"{at}.bn3", y, out)
+            y = _bottleneck(net, at, x, given, out, step, base, groups)
         else:
-            y = net.conv(f"{at}.conv1", x, (given, out), 3, stride=step, padding=1)
-            y = net.call("relu", net.norm(f"{at}.bn1", y, out))
-            y = net.conv(f"{at}.conv2", y, (out, out), 3, padding=1)
-            y = net.norm(f"{at}.bn2", y, out)
+            y = _basic_block(net, at, x, given, out, step)
         if step != 1 or given != out:
             x = net.conv(f"{at}.downsample.0", x, (given, out), 1, stride=step)
             x = net.norm(f"{at}.downsample.1", x, out)
@@ -105,15 +108,14 @@ def resnet(
         for stage, depth in enumerate(depths):
             for number in range(depth):
                 step = 2 if stage and not number else 1
-                at = f"layer{stage + 1}.{number}"
-                x = block(net, at, x, given, 8 << stage, step)
-                given = (8 << stage) * (4 if deep else 1)
+                at, out = f"layer{stage + 1}.{number}", 8 << stage + 2 * deep
+                x, given = block(net, at, x, given, out, step), out
         return net.linear("fc", net.flatten(net.adaptive(x, 1), 1), (given, 5))
 
     return run
 
 
-def vgg(plan: str, *, normed: bool) -> Twin:
+def vgg(plan: str, *, normed: bool) -> Reference:
     """Return a VGG; ``plan`` has a digit for eights of channels, and M for a pool."""
 
     def run(net: Net, x: Value) -> Value:
@@ -165,7 +167,7 @@ def mobilenet_v2(net: Net, x: Value) -> Value:
     return net.linear("classifier.1", net.flatten(net.adaptive(x, 1), 1), (96, 5))
 
 
-def densenet(dot: str = "") -> Twin:
+def densenet(dot: str = "") -> Reference:
     """Return a DenseNet; ``dot`` is in the keys of older checkpoints."""
 
     def run(net: Net, x: Value) -> Value:
@@ -239,7 +241,7 @@ def inverted(
 
 def efficientnet(
     stages: Sequence[tuple[str, int, int, int, int, int]], eps: float
-) -> Twin:
+) -> Reference:
     """Return an EfficientNet of stages: kind, kernel, stride, width, channels, count.
 
     The kind is ``mb``, or ``fused`` in the second version.
@@ -293,7 +295,7 @@ def convnext(net: Net, x: Value) -> Value:
     return net.linear("classifier.2", x, (32, 5))
 
 
-def vit(mlp: tuple[str, str], size: int = 16, heads: int = 1) -> Twin:
+def vit(mlp: tuple[str, str], size: int = 16, heads: int = 1) -> Reference:
     """Return a vision transformer for images of 12 x 12; ``mlp`` are two keys."""
 
     def run(net: Net, x: Value) -> Value:
@@ -329,7 +331,7 @@ V2 = (
 )
 
 #: Every twin, with the image sizes that it is tested on.
-TWINS: dict[str, tuple[Twin, tuple[tuple[int, int], ...]]] = {
+REFERENCES: dict[str, tuple[Reference, tuple[tuple[int, int], ...]]] = {
     "resnet basic": (resnet((2, 2, 1, 1)), ((64, 64), (50, 70))),
     "resnet deep": (resnet((1, 2, 1, 1), deep=True), ((64, 64), (50, 70))),
     "resnext": (

@@ -4,7 +4,7 @@ import onnx
 import onnxruntime
 from onnxruntime.capi import onnxruntime_pybind11_state as state
 
-from tests.fuzz.judge.statistics import with_copied_statistics
+from tests.fuzz.reference.statistics import with_copied_statistics
 
 #: Errors by which onnxruntime refuses a model or its inputs.
 REFUSALS = (

@@ -1,1 +1,0 @@
-"""onnxruntime as the judge of graphs."""

@@ -1,0 +1,1 @@
+"""onnxruntime as the reference for graphs."""
