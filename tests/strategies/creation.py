@@ -1,5 +1,6 @@
 """Examples of operators that make tensors, resample them, or choose between graphs."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,19 @@ def range_(draw: Draw, version: int) -> Example:
     expected = [np.arange(*given, dtype=dtype)]
     stored = frozenset({0, 1, 2} if draw(st.booleans()) else {0, 2})
     return Example({}, numbers, stored=stored, expected=expected)
+
+
+@case("Range", domain="com.microsoft")
+def early_range(draw: Draw, version: int) -> Example:
+    example = range_(draw, version)
+    if draw(st.booleans()):
+        shape = (1,) if draw(st.booleans()) else ()
+        numbers = [np.reshape(x, shape) for x in example.inputs]
+        return replace(example, inputs=numbers)
+    start, limit = map(np.asarray, example.inputs[:2])
+    expected = [np.arange(start, limit, dtype=start.dtype)]
+    stored = example.stored & {0, 1}
+    return Example({}, [start, limit], stored=stored, expected=expected)
 
 
 @case("EyeLike")

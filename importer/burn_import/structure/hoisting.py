@@ -19,8 +19,10 @@ from burn_import.structure.places import Places
 from burn_ir.dim import Dim, Poly
 from burn_ir.graph import Constants, Graph, Node
 from burn_ir.names import free_name
+from burn_ir.ops.cast import Cast
 from burn_ir.ops.indexing import Gather
 from burn_ir.ops.shape import Shape, Squeeze
+from burn_ir.ops.support import ELEMENT_NUMBERS
 from burn_ir.ops.weight_quantized import QuantizeDequantize
 
 
@@ -66,9 +68,22 @@ def with_input_extents(graph: Graph) -> Graph:
             shapes[name] = free_name(f"{name}.shape", graph.types, graph.constants)
             nodes.append(Node(Shape(), (name,), (shapes[name],)))
         index = number(graph, axis, int64)
-        nodes.append(Node(Gather(), (shapes[name], index), node.outputs))
+        nodes += _extent_nodes(graph, node.output, (shapes[name], index))
     # A module that computed nothing else has no result any more.
     return infer_derived(dead_code(with_nodes(graph, nodes))) if shapes else graph
+
+
+def _extent_nodes(graph: Graph, name: str, operands: tuple[str, str]) -> list[Node]:
+    """Return the nodes that compute ``name`` from a shape and an axis.
+
+    TensorFlow's extents are int32.
+    """
+    dtype = graph.types[name].dtype
+    if dtype == int64:
+        return [Node(Gather(), operands, (name,))]
+    whole = free_name(f"{name}.int64", graph.types, graph.constants)
+    cast = Node(Cast(to=ELEMENT_NUMBERS[dtype]), (whole,), (name,))
+    return [Node(Gather(), operands, (whole,)), cast]
 
 
 def _reads_computed_shape(graph: Graph, node: Node) -> bool:

@@ -17,6 +17,7 @@ from burn_ir.ops.support import (
     element_type,
     known_dims,
     length,
+    present_operands,
     shape_of,
     size_of,
     unnamed_dims,
@@ -87,13 +88,18 @@ class Range(Op, onnx="Range", versions=(11, 27)):
             return ops.arange(*bounds).cast(dtype)
         if not dtypes.is_integer(dtype):
             return ops.arange(start, limit, delta)
-        numbers = [size_of(operand) for operand in (start, limit, delta)]
-        options = {} if dtype == dtypes.int64 else {"dtype": dtype}
-        if isinstance(numbers[2], int) and numbers[2] == 1:
-            if isinstance(numbers[0], int) and numbers[0] == 0:
-                return ops.arange(numbers[1], **options)
-            return ops.arange(*numbers[:2], **options)
-        return ops.arange(*numbers, **options)
+        return integers_between(start, limit, delta)
+
+
+def integers_between(start: Value, limit: Value, delta: Value = None) -> Value:
+    """Return the integers of a range; the step is 1 unless it is passed."""
+    numbers = [size_of(operand) for operand in present_operands(start, limit, delta)]
+    options = {} if start.dtype == dtypes.int64 else {"dtype": start.dtype}
+    if isinstance(numbers[-1], int) and numbers[2:] == [1]:
+        del numbers[2]
+    if isinstance(numbers[0], int) and numbers[0] == 0 and len(numbers) == 2:
+        del numbers[0]
+    return ops.arange(*numbers, **options)
 
 
 def _count(start: Type, limit: Type, delta: Type) -> Dim:

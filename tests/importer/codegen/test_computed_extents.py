@@ -88,3 +88,22 @@ def test_a_number_more_than_a_quotient_is_read_from_it(
     }}"""
     feeds = [{"x": normal(1, 2, size, seed=size)} for size in (4, 7, 9)]
     check(tmp_path, text, *feeds, weights={"w": normal(2, 2, 3, seed=0)})
+
+
+NARROW = """
+agraph (float[n, m] x) => (int32[k] y, int32 z)
+<int32 zero = {0}, int32 one = {1}, int64 axis = {1}>
+{
+  shape = Shape (x)
+  narrow = Cast <to = 6> (shape)
+  m = Gather (narrow, axis)
+  y = Range (zero, m, one)
+  z = Mul (m, m)
+}
+"""
+
+
+def test_extents_of_inputs_keep_their_dtype(tmp_path: Path) -> None:
+    """TensorFlow's are int32, and so is what is computed from them."""
+    source = check(tmp_path, NARROW, {"x": normal(2, 3)}, {"x": normal(4, 5)})
+    assert "ops.arange(m, dtype=burn.int32)" in source

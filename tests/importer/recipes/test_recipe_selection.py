@@ -13,7 +13,9 @@ from burn_import.frontends.recipes import model_of, read
 from burn_import.options import Hints
 from burn_import.pipeline import import_model
 from burn_ir import RawModel, UnsupportedModel
+from tests.importer.pytorch_files import tensor, zip_file
 from tests.importer.recipes import test_rotary as rotary, test_t5 as t5
+from tests.importer.recipes.onnx_net import OnnxNet
 from tests.importer.recipes.test_recipes import bert_weights, saved
 from tests.importer.recipes.text_references import (
     ReferenceWeights,
@@ -23,6 +25,7 @@ from tests.importer.recipes.text_references import (
     results,
     tokens,
 )
+from tests.importer.recipes.vision_twins import TWINS
 from tests.modules import Array
 
 BERT: dict[str, Any] = {"model_type": "bert", "num_attention_heads": 3}
@@ -179,3 +182,18 @@ def test_a_resnet_without_configuration_is_torchvisions_and_a_note_says_so(
     assert "resnetaa50" in reason(path)
     config.write_text(json.dumps({"architecture": "resnet18"}), "utf-8")
     assert not reason(path)
+
+
+def test_the_option_that_selects_one_of_several_models_is_named(tmp_path: Path) -> None:
+    """Training programs write the weights and their moving average."""
+    net = OnnxNet((1, 3, 64, 64))
+    TWINS["resnet basic"][0](net, "x")
+    dicts = {
+        name: {key: tensor(f"{name}.{key}", x) for key, x in net.state.items()}
+        for name in ("model", "ema")
+    }
+    path = tmp_path / "net.pt"
+    path.write_bytes(zip_file({**dicts, "step": 3}))
+    assert "'model' and 'ema' have the weights of a known architecture" in reason(path)
+    assert "--top-level-key model" in reason(path)
+    assert isinstance(model_of(path, Hints(top_level_key="ema")), RawModel)

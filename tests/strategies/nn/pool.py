@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from tests.strategies.registry import Array, Draw, Example, case, floats
+from tests.strategies.registry import Array, Draw, Example, case, floats, integers
 
 
 def windowed(
@@ -46,6 +46,13 @@ def max_pool(draw: Draw, version: int) -> Example:
     if outputs == 2:
         attrs["storage_order"] = draw(st.sampled_from([0, 1]))
     return Example(attrs, [floats(draw, shape)], outputs=outputs)
+
+
+@case("NhwcMaxPool", domain="com.microsoft")
+def channels_last(draw: Draw, version: int) -> Example:
+    attrs, shape = windowed(draw, 22, 10, 10)
+    images = integers(draw, shape, -9, 9, np.int8)
+    return Example(attrs, [np.moveaxis(images, 1, -1)])
 
 
 @case("AveragePool")

@@ -38,6 +38,10 @@ from burn_ir import InvalidModel, RawModel, UnsupportedModel, build
 
 #: Keys of a checkpoint's dict that holds the weights.
 STATES = ("state_dict", "model_state_dict")
+#: Formats of files without dicts inside of dicts.
+UNNESTED = frozenset({"safetensors", "sharded"})
+#: Files with more dicts are not searched for models, since each search reads the file.
+MOST_DICTS = 8
 
 
 def read(
@@ -71,7 +75,7 @@ def weights_in(path: Path, top_level_key: str | None) -> Checkpoint:
     A dict called ``state_dict`` or ``model_state_dict`` is entered.
     """
     checkpoint = read_weights(path, top_level_key)
-    if top_level_key is not None or checkpoint.format in ("safetensors", "sharded"):
+    if top_level_key is not None or checkpoint.format in UNNESTED:
         return checkpoint
     tops = dict.fromkeys(key.partition(".")[0] for key in checkpoint)
     named = [top for top in tops if top in STATES]
@@ -100,6 +104,7 @@ def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
     """
     config = config_of(path, hints)
     checkpoint = weights_in(path, hints.top_level_key)
+    plain = hints.top_level_key is None
     if hints.activation is not None:
         return sequential(checkpoint, hints)
     try:
@@ -109,7 +114,41 @@ def model_of(path: Path, hints: Hints) -> RawModel | Checkpoint:
         return _apply_recipe(checkpoint, config, *recipe)
     except NotClaimed as error:
         note = f"The architecture is not known: {error}."
-        return replace(checkpoint, notes=(note,))
+        dicts = _dicts_of_models(path, checkpoint, config) if plain else ()
+        return replace(checkpoint, notes=(note, *_note_of_dicts(dicts)))
+
+
+def _dicts_of_models(
+    path: Path, checkpoint: Checkpoint, config: Config
+) -> tuple[str, ...]:
+    """Return the keys of the dicts in a checkpoint that have a recipe each.
+
+    Training programs write the weights beside their moving average.
+    """
+    tops = dict.fromkeys(key.partition(".")[0] for key in checkpoint)
+    if checkpoint.format in UNNESTED or not 1 < len(tops) <= MOST_DICTS:
+        return ()
+    return tuple(top for top in tops if _is_model(path, top, config))
+
+
+def _is_model(path: Path, top_level_key: str, config: Config) -> bool:
+    """Return whether a dict of a checkpoint has the weights of a known model."""
+    try:
+        return find(read_weights(path, top_level_key), config) is not None
+    except (InvalidModel, NotClaimed):
+        return False
+
+
+def _note_of_dicts(dicts: tuple[str, ...]) -> tuple[str, ...]:
+    """Return a note about the option that selects one of these dicts, if there are."""
+    if not dicts:
+        return ()
+    several = " and ".join(repr(key) for key in dicts)
+    have = "has" if len(dicts) == 1 else "have"
+    return (
+        f"{several} {have} the weights of a known architecture: import one of them "
+        f"alone with --top-level-key {dicts[0]}.",
+    )
 
 
 def _apply_recipe(

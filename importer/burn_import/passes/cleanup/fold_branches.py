@@ -14,16 +14,13 @@ def fold_branches(graph: Graph) -> Graph:
 
     Results keep the names that the ``If`` gave them.
     """
+    branches = [_decided_branch(node, graph) for node in graph.nodes]
+    if not any(branches):
+        return graph
     nodes: list[Node] = []
     aliases: dict[str, str] = {}
-    for node in graph.nodes:
-        branch = _decided_branch(node, graph)
-        if branch is None:
-            nodes.append(node)
-        else:
-            nodes += _inline_body(node, branch, aliases)
-    if len(nodes) == len(graph.nodes) and not aliases:
-        return graph
+    for node, branch in zip(graph.nodes, branches, strict=True):
+        nodes += [node] if branch is None else _inline_body(node, branch, aliases)
     return rename(graph.with_nodes(nodes), aliases)
 
 

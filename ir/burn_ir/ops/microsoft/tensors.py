@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from burn import ops
 from burn.dtypes import int64, is_integer
 from burn_ir.dim import unnamed
 from burn_ir.errors import InvalidOperand
 from burn_ir.op import Op, Type, Value, operator
+from burn_ir.ops.creation import Range, integers_between
 from burn_ir.ops.elementwise import same_dtype
 from burn_ir.ops.functions import expect_float
 from burn_ir.ops.grid import GridSample
@@ -22,7 +25,7 @@ from burn_ir.ops.microsoft.activation import DOMAIN
 from burn_ir.ops.options import non_default
 from burn_ir.ops.ordering import Trilu
 from burn_ir.ops.padding import Pad
-from burn_ir.ops.support import ints_of, known_ints, unnamed_dims
+from burn_ir.ops.support import ints_of, known_ints, present_operands, unnamed_dims
 
 
 @operator
@@ -39,6 +42,21 @@ class ExpandDims(Op, onnx="ExpandDims", domain=DOMAIN, versions=(1,)):
     def lower(self, x: Value, axis: Value) -> Value:
         numbers = ints_of(axis)
         return x.unsqueeze(axis if numbers is None else numbers[0])
+
+
+@operator
+class EarlyRange(Op, onnx="Range", domain=DOMAIN, versions=(1,)):
+    """The predecessor of ONNX's Range, whose step may be left out."""
+
+    def infer(self, start: Type, limit: Type, delta: Type | None = None) -> Type:
+        if delta is None:
+            delta = Type(start.dtype, (), np.ones((), start.dtype))
+        return Range().infer(start, limit, delta)
+
+    def lower(self, start: Value, limit: Value, delta: Value = None) -> Value:
+        if is_integer(start.dtype):
+            return integers_between(start, limit, delta)
+        return ops.arange(*present_operands(start, limit, delta))
 
 
 @operator
