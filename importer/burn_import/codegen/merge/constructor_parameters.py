@@ -1,12 +1,24 @@
 """Constructor parameters for the numbers in which merged classes differ."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, permutations
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
+from burn_import.codegen.merge.column_order import by_size, is_last, rank
 from burn_import.codegen.merge.expression_slots import MISSING, DifferError
 from burn_import.codegen.merge.init_fields import Column, Field
+from burn_import.codegen.merge.number_relations import (
+    as_pairs,
+    differences,
+    line,
+    pair,
+    quotients,
+    root,
+    sizes,
+    unequal_to_one,
+)
 from burn_import.codegen.merge.parameter_names import (
     is_width,
     kind_of,
@@ -77,30 +89,50 @@ def constructor(
     Raises:
         DifferError: there are too many, or one has several types.
     """
+    columns = [replace(one, values=as_pairs(one.label, one.values)) for one in columns]
+    attempts = [_attempt(columns, fields, reserved, range(len(columns)))]
+    ascending = by_size(columns)
+    if ascending != list(range(len(columns))):
+        attempts.append(_attempt(columns, fields, reserved, ascending))
+    results = [one for one in attempts if one is not None]
+    if not results:
+        raise DifferError
+    result = min(results, key=lambda one: len(one.parameters))
+    if len(result.parameters) > MOST_PARAMETERS:
+        raise DifferError
+    return result
+
+
+def _attempt(
+    columns: Sequence[Column],
+    fields: Sequence[Field],
+    reserved: Iterable[str],
+    order: Sequence[int],
+) -> Constructor | None:
+    """Return parameters that express all columns, added in ``order``, or None."""
     run = _Plan(columns, reserved)
     run.constructor.texts = [""] * len(columns)
     # Columns of some classes come last: they may equal a parameter of all classes.
-    order = sorted(range(len(columns)), key=lambda at: _rank(columns[at]))
-    for at in order:
-        text = run.text(columns[at])
-        run.constructor.texts[at] = text
-        run.order[text] = min(at, run.order.get(text, at))
+    try:
+        for at in sorted(order, key=lambda at: rank(columns[at])):
+            text = run.text(columns[at])
+            run.constructor.texts[at] = text
+            run.order[text] = min(at, run.order.get(text, at))
+    except DifferError:
+        return None
     run.guard_unread()
     absent = [one for one in fields if not all(one.having)]
     for one in sorted(absent, key=lambda one: one.name not in run.only):
         run.condition(one)
-    result = run.constructor
-    if len(result.parameters) > MOST_PARAMETERS:
-        raise DifferError
     # Widths first, as usual; keyword arguments last.
-    result.parameters.sort(
+    run.constructor.parameters.sort(
         key=lambda p: (
             p.kind == "bool",
             not is_width(p.name),
             run.order.get(p.name, len(columns)),
         )
     )
-    return result
+    return run.constructor
 
 
 class _Plan:
@@ -137,7 +169,7 @@ class _Plan:
         if column.derived and not text and not _is_optional_size(column):
             raise DifferError
         name = text or self.add_parameter(column, labels)
-        if _is_last(column):
+        if is_last(column):
             self.make_zero(name)
             if not text and name in self.zeros:
                 self.fresh.append(name)
@@ -191,12 +223,24 @@ class _Plan:
         present = [i for i, v in enumerate(column.values) if v is not MISSING]
         values = [column.values[i] for i in present]
         if not all(type(value) is int for value in values):
-            return ""
-        differences = self.differences(column) if column.derived else ()
-        for text, row in chain(self.terms(label), differences):
+            known = self.known("int")
+            return root(known, column.values) or pair(
+                [*known, *self.known("tuple[int, ...]")], column.values
+            )
+        known = self.known("int")
+        between = differences(known, column.values) if column.derived else ()
+        for text, row in chain(self.terms(label), between):
             if [row[i] for i in present] == values:
                 return text
-        return ""
+        widths = [one for one in known if is_width(one[0])]
+        lines = (line(*one, column.values) for one in widths if is_width(label))
+        return next(filter(None, lines), "")
+
+    def known(self, kind: str) -> list[tuple[str, Row]]:
+        """Return the names and values of the parameters of a type."""
+        return [
+            (p.name, p.values) for p in self.constructor.parameters if p.kind == kind
+        ]
 
     def terms(self, label: str) -> Iterator[tuple[str, Sequence[Any]]]:
         """Yield expressions of the parameters that may equal a column."""
@@ -208,26 +252,17 @@ class _Plan:
                 yield from (
                     (f"{k} * windows", [k * v for v in p.values]) for k in WINDOW_SIZES
                 )
-            is_size = label == p.name == "size"
+            is_size = label == "size" and re.fullmatch(r"size\d*", p.name) is not None
             if not (is_size or (is_width(label) and is_width(p.name))):
                 continue
             for k in FACTORS:
                 yield f"{k} * {p.name}", [k * v for v in p.values]
                 if all(v % k == 0 for v in p.values):
                     yield f"{p.name} // {k}", [v // k for v in p.values]
+            if is_size:
+                yield from sizes(p.name, p.values)
         if label == "head_size":
-            yield from _quotients(whole)
-
-    def differences(self, column: Column) -> Iterator[tuple[str, Sequence[Any]]]:
-        """Yield differences of sizes: an axis is sliced from one size to another."""
-        sizes = [p for p in self.constructor.parameters if p.name.startswith("size")]
-        sizes = [p for p in sizes if p.kind == "int"]
-        for p, q in permutations(sizes, 2):
-            pairs = zip(p.values, q.values, strict=True)
-            yield f"{p.name} - {q.name}", tuple(a - b for a, b in pairs)
-        for p in sizes if MISSING not in column.values else ():
-            whole = column.values[0] + p.values[0]
-            yield f"{whole} - {p.name}", tuple(whole - size for size in p.values)
+            yield from quotients([(p.name, p.values) for p in whole])
 
     def add_parameter(self, column: Column, labels: Sequence[str]) -> str:
         """Add a parameter for the column, named after its uses."""
@@ -308,7 +343,14 @@ class _Plan:
         return ""
 
     def inequality(self, having: Row) -> str:
-        """Return ``a != b`` of two parameters if it equals ``having``, else ""."""
+        """Return ``a != b`` if it equals ``having``, else "".
+
+        Both are parameters, or one of them is a kernel's extent and the other is 1.
+        """
+        if len(having) >= FEW:
+            text = unequal_to_one(self.known("tuple[int, ...]"), having)
+            if text:
+                return text
         whole = [p for p in self.constructor.parameters if p.kind == "int"]
         for index, p in enumerate(whole):
             for q in whole[index + 1 :]:
@@ -326,33 +368,11 @@ class _Plan:
         return name
 
 
-def _rank(column: Column) -> int:
-    """Return the order of a column: columns that must follow from others come last."""
-    if _is_last(column):
-        return 2
-    return int(MISSING in column.values and not column.derived)
-
-
-def _is_last(column: Column) -> bool:
-    """Return whether a column is a number in code that only some classes run."""
-    return column.derived and not column.field
-
-
 def _is_optional_size(column: Column) -> bool:
     """Return whether a column is an extent that only some classes reshape to."""
     values = _present(column.values)
     is_whole = all(type(value) is int for value in values)
     return column.label == "size" and MISSING in column.values and is_whole
-
-
-def _quotients(whole: Sequence[Parameter]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield quotients of widths and numbers of heads."""
-    for p in whole:
-        for q in whole:
-            pairs = list(zip(p.values, q.values, strict=True))
-            fits = p is not q and all(b and not a % b for a, b in pairs)
-            if fits and is_width(p.name) and q.name == "heads":
-                yield f"{p.name} // {q.name}", [a // b for a, b in pairs]
 
 
 def _are_compatible(a: Row, b: Row) -> bool:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.tracing.identifiers import identifier, snake
 
@@ -64,7 +66,7 @@ def kind_of(values: Sequence[Any]) -> str:
 
 
 def _annotation_of(value: Any) -> str:
-    words = {int: "int", float: "float", bool: "bool", str: "str"}
+    words = {int: "int", float: "float", np.float32: "float", bool: "bool", str: "str"}
     if not isinstance(value, tuple):
         if type(value) not in words:
             raise DifferError

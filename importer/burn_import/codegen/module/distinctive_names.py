@@ -5,6 +5,7 @@ T5 are all a ``Layer``. Named after a module that only some of them hold, they a
 ``SelfAttentionLayer`` and ``DenseReluDenseLayer`` instead of ``Layer`` and ``Layer3``.
 """
 
+import ast
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -93,11 +94,18 @@ def _distinctive_words(group: Sequence[ClassText]) -> dict[str, str]:
 def _attributes(text: ClassText) -> list[str]:
     """Return the attributes for modules, without numbers at their ends."""
     modules = (
-        _WORD.fullmatch(name)
-        for name, value in fields_of(text)
-        if called_name(value) not in ARRAYS
+        _WORD.fullmatch(name) for name, value in fields_of(text) if _is_module(value)
     )
     return [match[1] for match in modules if match]
+
+
+def _is_module(value: ast.expr) -> bool:
+    """Return whether a field is a module or a function, neither number nor array."""
+    if isinstance(value, ast.IfExp):
+        return _is_module(value.body)
+    if isinstance(value, ast.Call):
+        return called_name(value) not in ARRAYS
+    return isinstance(value, ast.Attribute)
 
 
 def _operands(text: ClassText) -> set[str]:
