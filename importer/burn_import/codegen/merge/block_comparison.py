@@ -285,6 +285,7 @@ def _compare(
         return tuple(next(values) if has else MISSING for has in having)
 
     run.union.singles |= part.union.singles
+    run.union.implied.update(part.union.implied)
     for operand_path, row in part.union.numbers.items():
         run.union.numbers[operand_path] = spread(row)
     for operand_path, row in part.dims.items():

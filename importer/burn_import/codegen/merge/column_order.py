@@ -1,27 +1,34 @@
 """The order in which the columns of merged classes become constructor parameters."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from burn_import.codegen.merge.expression_slots import MISSING
 from burn_import.codegen.merge.init_fields import Column
+from burn_import.codegen.merge.parameter_names import is_width
 
 
-def by_size(columns: Sequence[Column]) -> list[int]:
-    """Return the order of columns, with sizes among each other from small to large.
+def ascending_orders(columns: Sequence[Column]) -> Iterator[list[int]]:
+    """Yield orders with sizes, and sizes and widths, from small to large.
 
-    Larger ones are expressed by smaller ones.
+    Larger numbers are then expressed by smaller ones.
     """
+    yield _ascending(columns, lambda label: label == "size")
+    yield _ascending(columns, lambda label: label == "size" or is_width(label))
+
+
+def _ascending(columns: Sequence[Column], is_moved: Callable[[str], bool]) -> list[int]:
+    """Return the order with the columns of some labels from small to large."""
     order = list(range(len(columns)))
-    at_size = [at for at in order if _is_size(columns[at])]
-    ascending = sorted(at_size, key=lambda at: columns[at].values[0])
-    for position, at in zip(at_size, ascending, strict=True):
+    places = [
+        at
+        for at in order
+        if is_moved(columns[at].label)
+        and all(type(v) is int for v in columns[at].values)
+    ]
+    ascending = sorted(places, key=lambda at: columns[at].values)
+    for position, at in zip(places, ascending, strict=True):
         order[position] = at
     return order
-
-
-def _is_size(column: Column) -> bool:
-    """Return whether all classes have the column, an extent without another name."""
-    return column.label == "size" and all(type(v) is int for v in column.values)
 
 
 def rank(column: Column) -> int:

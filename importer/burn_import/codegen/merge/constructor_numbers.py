@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from burn_import.codegen.merge.constructor_parameters import Row
+from burn_import.codegen.merge.constructors import Row
 from burn_import.codegen.merge.expression_slots import (
     MISSING,
     DifferError,
@@ -137,7 +137,7 @@ class Numerals:
 
     def implied(self, operand_path: Place) -> dict[Place, int]:
         """Return the extent that is known if the first one is inferred instead."""
-        is_first = len(operand_path) == 3 and operand_path[1:] == (1, 0)
+        is_first = len(operand_path) == 3 and operand_path[1] == 1
         return {
             path: extent
             for path, extent in self.union.implied.items()

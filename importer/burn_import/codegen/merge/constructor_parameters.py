@@ -1,12 +1,17 @@
 """Constructor parameters for the numbers in which merged classes differ."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from burn_import.codegen.merge.column_order import by_size, is_last, rank
+from burn_import.codegen.merge.column_order import ascending_orders, is_last, rank
+from burn_import.codegen.merge.constructors import (
+    Constructor,
+    Parameter,
+    Row,
+    is_size_name,
+)
 from burn_import.codegen.merge.expression_slots import MISSING, DifferError
 from burn_import.codegen.merge.init_fields import Column, Field
 from burn_import.codegen.merge.number_relations import (
@@ -20,6 +25,7 @@ from burn_import.codegen.merge.number_relations import (
     unequal_to_one,
 )
 from burn_import.codegen.merge.parameter_names import (
+    are_one_kind,
     is_width,
     kind_of,
     label_of,
@@ -38,48 +44,6 @@ FEW = 3
 #: The number of modules in a list.
 DEPTH = "depth"
 
-Row = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A constructor parameter, and its value in each class."""
-
-    name: str
-    kind: str
-    values: Row
-
-
-@dataclass
-class Constructor:
-    """The parameters of a constructor, and each column's source in terms of them."""
-
-    parameters: list[Parameter] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    #: The condition for each optional field, by name.
-    conditions: dict[str, str] = field(default_factory=dict)
-    #: By parameter, the one that is None in classes that do not read it.
-    guards: dict[str, str] = field(default_factory=dict)
-
-    def call(self, name: str, member: int) -> str:
-        """Return a member's constructor call: ``Block(8, 16, stride=2)``.
-
-        Up to two arguments have no names; of more only widths, which come first.
-        """
-        plain = [p for p in self.parameters if p.kind != "bool"]
-        args = []
-        for index, parameter in enumerate(self.parameters):
-            text = literal(parameter.values[member])
-            is_positional = index < 2 and is_width(parameter.name)
-            named = parameter not in plain or (len(plain) > 2 and not is_positional)
-            args.append(f"{parameter.name}={text}" if named else text)
-        return f"{name}({', '.join(args)})"
-
-    @property
-    def signature(self) -> str:
-        """The parameters after ``self``."""
-        return "".join(f", {p.name}: {p.kind}" for p in self.parameters)
-
 
 def constructor(
     columns: Sequence[Column], fields: Sequence[Field], reserved: Iterable[str] = ()
@@ -90,14 +54,13 @@ def constructor(
         DifferError: there are too many, or one has several types.
     """
     columns = [replace(one, values=as_pairs(one.label, one.values)) for one in columns]
-    attempts = [_attempt(columns, fields, reserved, range(len(columns)))]
-    ascending = by_size(columns)
-    if ascending != list(range(len(columns))):
-        attempts.append(_attempt(columns, fields, reserved, ascending))
+    orders = [list(range(len(columns)))]
+    orders += [one for one in ascending_orders(columns) if one not in orders]
+    attempts = [_attempt(columns, fields, reserved, order) for order in orders]
     results = [one for one in attempts if one is not None]
     if not results:
         raise DifferError
-    result = min(results, key=lambda one: len(one.parameters))
+    result = min(results, key=lambda one: (len(one.parameters), one.thirds))
     if len(result.parameters) > MOST_PARAMETERS:
         raise DifferError
     return result
@@ -132,6 +95,7 @@ def _attempt(
             run.order.get(p.name, len(columns)),
         )
     )
+    run.constructor.number_sizes()
     return run.constructor
 
 
@@ -252,7 +216,7 @@ class _Plan:
                 yield from (
                     (f"{k} * windows", [k * v for v in p.values]) for k in WINDOW_SIZES
                 )
-            is_size = label == "size" and re.fullmatch(r"size\d*", p.name) is not None
+            is_size = is_size_name(label) and is_size_name(p.name)
             if not (is_size or (is_width(label) and is_width(p.name))):
                 continue
             for k in FACTORS:
@@ -355,6 +319,8 @@ class _Plan:
         for index, p in enumerate(whole):
             for q in whole[index + 1 :]:
                 pairs = zip(p.values, q.values, strict=True)
+                if not are_one_kind(p.name, q.name):
+                    continue
                 if len(having) >= FEW and tuple(a != b for a, b in pairs) == having:
                     return f"{p.name} != {q.name}"
         return ""

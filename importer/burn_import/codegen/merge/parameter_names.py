@@ -34,6 +34,15 @@ def is_width(label: str) -> bool:
     return any(word in label for word in WIDTHS)
 
 
+def are_one_kind(one: str, other: str) -> bool:
+    """Return whether both names denote numbers of channels or features, or neither.
+
+    A width of an image is an extent.
+    """
+    are_widths = [is_width(name) and name not in VAGUE for name in (one, other)]
+    return len(set(are_widths)) == 1
+
+
 def label_of(labels: Sequence[str]) -> str:
     """Return the label of a parameter with several uses: ``channels`` for both.
 

@@ -42,6 +42,25 @@ def test_scales_are_roots_where_float32_rounds_both_to_one_number() -> None:
     assert result.call("Block", 0) == "Block(0.20412415)"
 
 
+def test_a_packed_width_is_three_widths() -> None:
+    columns = [("in_features", (96, 192)), ("out_features", (32, 64))]
+    assert texts(*columns) == ["3 * out_features", "out_features"]
+
+
+def test_sizes_are_numbered_in_their_order() -> None:
+    columns = [Column(v, "size", "") for v in ((9, 8), (5, 6), (4, 9))]
+    result = constructor(columns, [])
+    assert result.signature == ", size: int, size2: int, size3: int"
+    assert result.call("Block", 0) == "Block(size=9, size2=5, size3=4)"
+
+
+def test_channels_are_not_compared_with_extents() -> None:
+    rows = {"in_channels": (16, 16, 32), "width": (16, 8, 4)}
+    columns = [Column(row, label, "conv") for label, row in rows.items()]
+    down = Field("down", "nn.ReLU()", (False, True, True))
+    assert constructor(columns, [down]).conditions == {"down": "down"}
+
+
 def test_kernels_of_one_row_follow_from_a_kernel() -> None:
     columns = [
         ("kernel_size", (3, (3, 1), (1, 5))),
