@@ -91,8 +91,10 @@ def as_pairs(label: str, values: Row) -> tuple[Any, ...]:
     """Return window options of which some are one number and some are several as
     pairs: ``(3, 3)`` for 3.
     """
-    lengths = {len(value) for value in values if isinstance(value, tuple)}
-    if label not in WINDOWS or len(lengths) != 1:
+    pairs = [value for value in values if isinstance(value, tuple)]
+    lengths = {len(value) for value in pairs}
+    is_plain = all(type(extent) is int for value in pairs for extent in value)
+    if label not in WINDOWS or len(lengths) != 1 or not is_plain:
         return tuple(values)
     (length,) = lengths
     return tuple((v,) * length if type(v) is int else v for v in values)

@@ -65,14 +65,21 @@ def _renamed(stem: str, group: Sequence[ClassText], names: Namespace) -> dict[st
         if text.name == stem and len(group) <= FEW:
             continue
         word = words.get(text.name, "")
+        word = _without_last_word_of(stem, word)
         if word and not stem.startswith(word) and len(word + stem) <= LONGEST:
             renamed[text.name] = names.unique(word + stem)
     if not renamed and len(group) == FEW and words.get(stem):
         (second,) = (text.name for text in group if text.name != stem)
-        word = words[stem]
-        if not stem.startswith(word) and len(word + stem) <= LONGEST:
+        word = _without_last_word_of(stem, words[stem])
+        if word and not stem.startswith(word) and len(word + stem) <= LONGEST:
             renamed = {stem: names.unique(word + stem), second: stem}
     return renamed
+
+
+def _without_last_word_of(stem: str, word: str) -> str:
+    """Return ``word`` without the last word of ``stem``: one ``Layer`` is enough."""
+    last = re.findall(r"[A-Z][a-z]*", stem)[-1:]
+    return word.removesuffix(last[0]) if last else word
 
 
 def _distinctive_words(group: Sequence[ClassText]) -> dict[str, str]:

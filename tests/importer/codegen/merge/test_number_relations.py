@@ -76,6 +76,11 @@ def test_kernels_of_one_row_follow_from_a_kernel() -> None:
     ]
 
 
+def test_borders_that_differ_at_both_ends_stay_beside_one_number() -> None:
+    result = constructor([Column((1, ((0, 1), (0, 1))), "padding", "f")], [])
+    assert result.signature == ", padding: int | tuple[tuple[int, int], ...]"
+
+
 @pytest.mark.parametrize(
     ("having", "condition"),
     [((True, False, True), "kernel_size[1] != 1"), ((True, False, False), "branch")],
