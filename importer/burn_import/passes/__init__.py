@@ -79,6 +79,7 @@ from burn_import.passes.shapes.float_ranges import float_ranges
 from burn_import.passes.shapes.growing_concats import growing_concats
 from burn_import.passes.shapes.implicit_broadcast import implicit_broadcast
 from burn_import.passes.shapes.inserted_axes import inserted_axes
+from burn_import.passes.shapes.interleaved_writes import interleaved_writes
 from burn_import.passes.shapes.leading_axes import leading_axes
 from burn_import.passes.shapes.nested_slices import nested_slices
 from burn_import.passes.shapes.pixel_shuffle import pixel_shuffle
@@ -123,6 +124,7 @@ PASSES: tuple[Pass, ...] = (
     dequantized_movements,
     requantizations,
     written_slices,
+    interleaved_writes,
     slices_of_writes,
     growing_concats,
     strided_views,
