@@ -99,9 +99,12 @@ def _distinctive_words(group: Sequence[ClassText]) -> dict[str, str]:
 
 
 def _attributes(text: ClassText) -> list[str]:
-    """Return the attributes for modules, without numbers at their ends."""
+    """Return the attributes for modules and flags, without numbers at their ends."""
+    types = parameters_of(text.constructor)
     modules = (
-        _WORD.fullmatch(name) for name, value in fields_of(text) if _is_module(value)
+        _WORD.fullmatch(name)
+        for name, value in fields_of(text)
+        if _is_module(value) or types.get(ast.unparse(value)) == "bool"
     )
     return [match[1] for match in modules if match]
 

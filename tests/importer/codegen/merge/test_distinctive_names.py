@@ -39,6 +39,13 @@ def test_the_second_has_the_plain_name_if_only_the_first_holds_more() -> None:
     assert distinctive_names(classes) == {"Block": "DownBlock", "Block2": "Block"}
 
 
+def test_a_flag_is_in_the_name() -> None:
+    classes = texts(Layer=["conv"], Layer2=["conv"])
+    classes[1].fields.append("self.residual = residual")
+    classes[1].constructor = ", residual: bool"
+    assert distinctive_names(classes) == {"Layer2": "ResidualLayer"}
+
+
 def test_the_last_word_is_not_in_the_name_twice() -> None:
     classes = texts(EncoderLayer=["fc", "down_layer"], EncoderLayer2=["fc"])
     assert distinctive_names(classes) == {
