@@ -88,6 +88,7 @@ from burn_import.passes.shapes.reshape_targets import reshape_targets
 from burn_import.passes.shapes.roll import roll
 from burn_import.passes.shapes.shape_sources import shape_sources
 from burn_import.passes.shapes.single_slices import single_slices
+from burn_import.passes.shapes.slices_of_concats import slices_of_concats
 from burn_import.passes.shapes.slices_of_writes import slices_of_writes
 from burn_import.passes.shapes.splits import splits
 from burn_import.passes.shapes.squeeze_transpose import squeeze_transpose
@@ -126,6 +127,7 @@ PASSES: tuple[Pass, ...] = (
     written_slices,
     interleaved_writes,
     slices_of_writes,
+    slices_of_concats,
     growing_concats,
     strided_views,
     implicit_broadcast,
