@@ -157,7 +157,7 @@ class Numerals:
     def label_at(self, operand_path: Place) -> str:
         """Return a label for a number, from one operand."""
         if isinstance(operand_path[1], str):
-            return operand_path[1]
+            return "size" if operand_path[1] == "sizes" else operand_path[1]
         if not isinstance(self.union.numbers.get(operand_path, (0,))[0], int):
             return "scale"
         statement = self.trace.body.statements[int(operand_path[0])]

@@ -261,7 +261,7 @@ class _Plan:
         """Set the condition under which a class has the field."""
         names = self.only.get(one.name)
         if names:
-            text = self.difference_condition(names) or self.has_values(names)
+            text = self.difference_condition(one.name, names) or self.has_values(names)
             text = text or self.flag(one)
         else:
             known = self.conditions.get(one.having)
@@ -286,19 +286,24 @@ class _Plan:
             if name not in self.constructor.guards
         )
 
-    def difference_condition(self, names: Sequence[str]) -> str:
+    def difference_condition(self, field_name: str, names: Sequence[str]) -> str:
         """Return ``a != b`` for a width that only some classes have, else "".
 
         The others get the width that it differs from, as in a layer that needs no
-        change of width.
+        change of width: both are widths of the optional layer.
         """
+        of_field = [
+            text
+            for column, text in zip(self.columns, self.constructor.texts, strict=True)
+            if column.field == field_name
+        ]
         rows = {p.name: p for p in self.constructor.parameters}
         own = rows[names[0]]
         if len(names) > 1 or not is_width(own.name) or own.kind != "int | None":
             return ""
         for other in rows.values():
             pairs = list(zip(own.values, other.values, strict=True))
-            is_other = other.kind == "int" and is_width(other.name)
+            is_other = other.kind == "int" and other.name in of_field
             if is_other and all(a != b for a, b in pairs):
                 values = tuple(b if a is None else a for a, b in pairs)
                 at = self.constructor.parameters.index(own)

@@ -61,6 +61,17 @@ def test_channels_are_not_compared_with_extents() -> None:
     assert constructor(columns, [down]).conditions == {"down": "down"}
 
 
+def test_only_the_two_widths_of_an_optional_layer_are_compared() -> None:
+    width = Column((16, 24, 32), "in_channels", "conv")
+    other = Column((20, 40, MISSING), "out_channels", "down")
+    down = Field("down", "nn.ReLU()", (True, True, False))
+    own = Column((16, 24, MISSING), "in_channels", "down")
+    compared = constructor([width, own, other], [down])
+    assert compared.conditions == {"down": "out_channels != in_channels"}
+    alone = constructor([width, other], [down])
+    assert alone.conditions == {"down": "out_channels is not None"}
+
+
 def test_kernels_of_one_row_follow_from_a_kernel() -> None:
     columns = [
         ("kernel_size", (3, (3, 1), (1, 5))),
