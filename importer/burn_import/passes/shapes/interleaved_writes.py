@@ -63,6 +63,8 @@ def _strided_writes(graph: Graph, flow: Dataflow) -> Iterator[tuple[str, Strided
         if ramp is None or len(ramp.steps) != 1 or not isinstance(ramp.offset, int):
             continue
         start, step = ramp.offset, ramp.steps[0]
+        if not isinstance(step, int):
+            continue
         if 0 <= start < step and step > 1 and extents[0] == step * len(rows):
             yield node.output, StridedWrite(base, start, step, update, node)
 
@@ -93,16 +95,14 @@ def _stacked(flow: Dataflow, writes: dict[str, StridedWrite], last: Node) -> lis
         inputs = (source, integers(flow.graph, [axis + 1]))
         outputs = (flow.fresh(source),)
         nodes.append(replace(first, op=Unsqueeze(), inputs=inputs, outputs=outputs))
+    pieces = tuple(node.output for node in nodes)
     stack = Concat(axis=axis + 1)
-    for op, inputs in (
-        (stack, tuple(node.output for node in nodes)),
-        (Reshape(), (integers(flow.graph, shape),)),
-    ):
-        inputs = inputs if op is stack else (nodes[-1].output, *inputs)
-        outputs = (flow.fresh(last.output),)
-        nodes.append(replace(first, op=op, inputs=inputs, outputs=outputs))
+    joined = replace(first, op=stack, inputs=pieces, outputs=(flow.fresh(last.output),))
+    target = (joined.output, integers(flow.graph, shape))
+    rows_name = (flow.fresh(last.output),)
+    merged = replace(first, op=Reshape(), inputs=target, outputs=rows_name)
     back = Transpose(perm=tuple(order))
-    return [*nodes, replace(first, op=back, inputs=(nodes[-1].output,))]
+    return [*nodes, joined, merged, replace(first, op=back, inputs=merged.outputs)]
 
 
 def _sources(
