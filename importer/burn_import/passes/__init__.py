@@ -79,6 +79,7 @@ from burn_import.passes.shapes.float_ranges import float_ranges
 from burn_import.passes.shapes.growing_concats import growing_concats
 from burn_import.passes.shapes.implicit_broadcast import implicit_broadcast
 from burn_import.passes.shapes.inserted_axes import inserted_axes
+from burn_import.passes.shapes.interleaved_writes import interleaved_writes
 from burn_import.passes.shapes.leading_axes import leading_axes
 from burn_import.passes.shapes.nested_slices import nested_slices
 from burn_import.passes.shapes.pixel_shuffle import pixel_shuffle
@@ -87,6 +88,7 @@ from burn_import.passes.shapes.reshape_targets import reshape_targets
 from burn_import.passes.shapes.roll import roll
 from burn_import.passes.shapes.shape_sources import shape_sources
 from burn_import.passes.shapes.single_slices import single_slices
+from burn_import.passes.shapes.slices_of_concats import slices_of_concats
 from burn_import.passes.shapes.slices_of_writes import slices_of_writes
 from burn_import.passes.shapes.splits import splits
 from burn_import.passes.shapes.squeeze_transpose import squeeze_transpose
@@ -123,7 +125,9 @@ PASSES: tuple[Pass, ...] = (
     dequantized_movements,
     requantizations,
     written_slices,
+    interleaved_writes,
     slices_of_writes,
+    slices_of_concats,
     growing_concats,
     strided_views,
     implicit_broadcast,

@@ -16,6 +16,10 @@ ROOT = "layers"
 _DEEPEST = 24
 _SEPARATORS = re.compile(r"[./]")
 _LIST_INDEX = re.compile(r"0|[1-9][0-9]{0,3}")
+#: How PyTorch writes a member of a module that defines ``__getattr__``.
+_LOOKUP = re.compile(
+    r"""(?:\.__dict__\[['"]_modules['"]\]|\._modules)\[['"]([^'"]+)['"]\]"""
+)
 
 
 def clean(segments: Sequence[str]) -> Path:
@@ -27,6 +31,14 @@ def clean(segments: Sequence[str]) -> Path:
                 path.append(piece if _is_number(piece) else attribute(piece))
     del path[_DEEPEST:]
     return (ROOT, *path) if path and path[0].isdigit() else tuple(path)
+
+
+def without_lookups(text: str) -> str:
+    """Return a recorded path with attributes for lookups of modules by name.
+
+    ``model.__dict__['_modules']['blocks'].0`` is ``model.blocks.0``, as in its keys.
+    """
+    return _LOOKUP.sub(r".\1", text)
 
 
 def _is_number(piece: str) -> bool:

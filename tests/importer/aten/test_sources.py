@@ -106,3 +106,16 @@ def test_functions_are_called_by_their_names(tmp_path: Path) -> None:
     _, source = written(tmp_path, {"x": x}, steps)
     assert "w = ops.flip(ops.gelu(x), axis=1) // 2.0\n" in source
     assert "return ops.var(w, axis=-1)" in source
+
+
+def test_windows_along_an_axis(tmp_path: Path) -> None:
+    inputs = {"x": meta("float32", [2, 8, 3])}
+    kind = meta("float32", [2, 3, 3, 4])
+    arguments = {"self": "x", "dimension": 1, "size": 4, "step": 2}
+    model, source = written(
+        tmp_path, inputs, [("unfold.default", "y", kind, arguments)]
+    )
+    assert "ops.unfold_axis(x, size=4, axis=1, step=2)" in source
+    x = np.arange(48, dtype=np.float32).reshape(2, 8, 3)
+    expected = np.lib.stride_tricks.sliding_window_view(x, 4, 1)[:, ::2]
+    np.testing.assert_array_equal(np.asarray(model(burn.tensor(x)).numpy()), expected)

@@ -306,6 +306,9 @@ def test_a_function_of_another_opset(tmp_path: Path) -> None:
         (["", "add"], ["m.Net", "aten"], (("",), ())),
         (["hook", "size"], ["hook", "aten"], ((), ())),
         (["", "e", "add"], [], (("e",), ())),
+        (["", "e", "e.__dict__['_modules']['layer'].0", "add"],
+         ["m.Net", "m.E", "L", "aten"], (("e", "layer", "0"), ("E", "", "L"))),
+        (["", "e._modules['fc']", "add"], [], (("e", "fc"), ())),
     ],
 )  # fmt: skip
 def test_scopes_of_torch(scopes: list[str], classes: list[str], expected: Any) -> None:

@@ -10,7 +10,7 @@ from burn_import.tracing.statements import count_uses
 from burn_import.tracing.trace import Apply, Block, Statement, Symbol
 
 #: Minimum values that are stacked.
-FEWEST_VALUES = 3
+FEWEST_VALUES = 2
 
 
 def join_new_axes(block: Block) -> None:

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from burn import Tensor
 from burn_import.codegen.merge.block_comparison import (
     check_final_blocks,
     place_block_operands,
-    without_block,
+    without_blocks,
 )
 from burn_import.codegen.merge.expression_slots import (
     DifferError,
@@ -101,7 +103,7 @@ class Comparison:
     def operand(self, values: Sequence[Any], operand_path: Place) -> None:
         """Compare the operands at one position of all bodies."""
         values, operand_path = self.skipped(values, operand_path)
-        values, operand_path = without_block(self, values, operand_path)
+        values, operand_path = without_blocks(self, values, operand_path)
         tensors = [value for value in values if isinstance(value, Tensor)]
         if not tensors:
             self.plain(values, operand_path)
@@ -260,6 +262,8 @@ class Comparison:
         items = zip(*(array.ravel().tolist() for array in arrays), strict=True)
         for position, values in enumerate(items):
             self.plain(values, (*operand_path, position))
+            if arrays[0].dtype == np.float32:
+                self.union.singles.add((*operand_path, position))
 
     def statements(self, symbols: tuple[Symbol, ...]) -> None:
         """Compare the statements that compute values, and their operands."""

@@ -1,11 +1,15 @@
 """Search and comparison of optional blocks while bodies are unified."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from burn import Tensor
 from burn_import.codegen.merge.expression_slots import MISSING, DifferError, Place
-from burn_import.codegen.merge.list_calls import list_call
+from burn_import.codegen.merge.optional_addends import (
+    Start,
+    is_addend,
+    optional_addend,
+)
 from burn_import.codegen.merge.optional_blocks import (
     MOST_FIELDS,
     Chain,
@@ -19,12 +23,26 @@ from burn_import.codegen.merge.optional_blocks import (
     is_single,
 )
 from burn_import.codegen.merge.unified_body import Unification
+from burn_import.codegen.merge.value_origins import makers_of, origin_of
 from burn_import.tracing.statements import reads
 from burn_import.tracing.trace import Apply, ModuleCall, Statement, Symbol
 
 #: Maximum number of conditions of blocks in one class, and of blocks with one; with
 #: more, separate classes are clearer.
 MOST_CONDITIONS, MOST_BLOCKS = 2, 3
+#: Maximum number of conditions if a block only adds the result of a module.
+MOST_ADDENDS = 4
+
+
+def without_blocks(
+    run: Unification, values: Sequence[Any], operand_path: Place
+) -> tuple[Sequence[Any], Place]:
+    """Return operands with optional blocks skipped, and the path of the operand."""
+    while True:
+        values, inner_path = without_block(run, values, operand_path)
+        if inner_path == operand_path:
+            return values, operand_path
+        operand_path = inner_path
 
 
 def without_block(
@@ -37,27 +55,21 @@ def without_block(
     if not all(isinstance(value, Tensor) for value in values) or run.is_block:
         return values, operand_path
     symbols = [value.data for value in values]
-    origins = [_origin(run, index, symbol) for index, symbol in enumerate(symbols)]
+    start = _start_of_block(run, symbols)
     number = run.makers[0].get(symbols[0], (None,))[0]
-    if len(set(origins)) != 2 or not isinstance(number, int):
+    if start is None or not isinstance(number, int):
         return values, operand_path
-    having = tuple(origin == origins[0] for origin in origins)
-    goal = next(origin for origin in origins if origin != origins[0])
-    mains = _main_operands(run, symbols, having, goal)
-    if mains is None:
-        return values, operand_path
-    chain, operands = mains
+    having, chain, operands = start
     skipped = tuple(
         symbol if main is None else main
         for symbol, main in zip(symbols, operands, strict=True)
     )
+    with_layer = layer_behind(run, symbols, operands, having, operand_path)
+    if with_layer is not None:
+        symbols, chain, number = with_layer, (0, *chain), int(operand_path[0])
     blocks = run.union.operators
     if number not in blocks:
-        rows = [block.having for block in blocks.values()]
-        if len({*rows, having}) > MOST_CONDITIONS or rows.count(having) == MOST_BLOCKS:
-            raise DifferError
-        if number in run.common:
-            raise DifferError
+        _check_conditions(run, having, number)
         new = _block(run, symbols, operands, having, chain, operand_path)
         blocks[number] = new
         run.mains[number] = skipped
@@ -69,6 +81,77 @@ def without_block(
         raise DifferError  # another reader gets another value without the block
     tensors = zip(values, skipped, strict=True)
     return [Tensor(symbol, value.backend) for value, symbol in tensors], block.main
+
+
+def _start_of_block(run: Unification, symbols: Sequence[Symbol]) -> Start | None:
+    """Return the bodies with a block that computes ``symbols``, and its main operand.
+
+    The main operand is None in bodies without the block.
+    """
+    addend = optional_addend(run, symbols)
+    if addend is not None:
+        return addend
+    origins = [origin_of(run, index, symbol) for index, symbol in enumerate(symbols)]
+    if len(set(origins)) != 2:
+        return None
+    having = tuple(origin == origins[0] for origin in origins)
+    goal = next(origin for origin in origins if origin != origins[0])
+    mains = _main_operands(run, symbols, having, goal)
+    return None if mains is None else (having, *mains)
+
+
+def layer_behind(
+    run: Unification,
+    symbols: Sequence[Symbol],
+    mains: Sequence[Symbol | None],
+    having: tuple[bool, ...],
+    operand_path: Place,
+) -> list[Symbol] | None:
+    """Return the results of the optional module that reads ``symbols``, by body.
+
+    It is None unless the module is part of the block: views that lead to a layer are
+    no block of their own. Bodies without the block keep their value.
+    """
+    number, *rest = operand_path
+    first, main = run.bodies[0], mains[0]
+    if not isinstance(number, int) or rest != [0] or main is None:
+        return None
+    call = first.trace.body.statements[number]
+    if not isinstance(call, ModuleCall) or call.path[0] not in run.union.optional:
+        return None
+    name = call.path[0]
+    last, _ = run.makers[0][symbols[0]]
+    numbers = block_statements(first.trace.body, int(last), main)
+    inside = [first.trace.body.statements[at] for at in numbers]
+    if is_single(inside) or fields_of(inside, first.attribute) & run.optional:
+        return None
+    if len(call.path) > 1 or having != tuple(name in b.fields for b in run.bodies):
+        return None
+    results = [
+        _result(body.trace.body.statements, call.path) if has else symbol
+        for body, symbol, has in zip(run.bodies, symbols, having, strict=True)
+    ]
+    return None if None in results else [one for one in results if one is not None]
+
+
+def _result(statements: Sequence[Statement], path: Sequence[str]) -> Symbol | None:
+    """Return the result of the only call of a module."""
+    calls = [s for s in statements if isinstance(s, ModuleCall) and s.path == path]
+    return calls[0].targets[0] if len(calls) == len(calls[0].targets) == 1 else None
+
+
+def _check_conditions(run: Unification, having: tuple[bool, ...], number: int) -> None:
+    """Check that another block leaves the class clear.
+
+    Raises:
+        DifferError: separate classes are clearer.
+    """
+    rows = [block.having for block in run.union.operators.values()]
+    most = MOST_ADDENDS if is_addend(run, number) else MOST_CONDITIONS
+    if len({*rows, having}) > most or rows.count(having) == MOST_BLOCKS:
+        raise DifferError
+    if number in run.common:
+        raise DifferError
 
 
 def check_final_blocks(run: Unification) -> None:
@@ -91,44 +174,21 @@ def check_final_blocks(run: Unification) -> None:
             raise DifferError
 
 
-def _origin(run: Unification, index: int, symbol: Symbol) -> Hashable:
-    """Return a key of the statement that computes a value, without its operands."""
-    kind = run.kind(index, symbol)
-    if kind == "carried":
-        return kind, run.carried[symbol]
-    if kind == "constant" and symbol.constant:
-        return kind, run.bodies[index].attribute(symbol.constant)
-    if kind != "statement":
-        return kind
-    _, statement = run.makers[index][symbol]
-    call = list_call(statement)
-    if call is not None:
-        return "call", call.path
-    if isinstance(statement, ModuleCall):
-        return "call", statement.path
-    name = statement.primitive.name if isinstance(statement, Apply) else ""
-    return type(statement), name
-
-
-def _makers(run: Unification, index: int) -> Callable[[Symbol], Statement | None]:
-    return lambda symbol: run.makers[index].get(symbol, (0, None))[1]
-
-
 def _main_operands(
     run: Unification, symbols: Sequence[Symbol], having: Sequence[bool], goal: Hashable
 ) -> tuple[Chain, list[Symbol | None]] | None:
     """Return the path to a block's main operand, and that operand in each body."""
 
     def is_goal(symbol: Symbol) -> bool:
-        return _origin(run, 0, symbol) == goal
+        return origin_of(run, 0, symbol) == goal
 
-    chain = find_chain(symbols[0], _makers(run, 0), is_goal)
+    chain = find_chain(symbols[0], makers_of(run, 0), is_goal)
     if chain is None:
         return None
     mains: list[Symbol | None] = []
     for index, (symbol, has) in enumerate(zip(symbols, having, strict=True)):
-        main = follow(symbol, chain, _makers(run, index)) if has else None
-        if has and (main is None or _origin(run, index, main) != goal):
+        main = follow(symbol, chain, makers_of(run, index)) if has else None
+        if has and (main is None or origin_of(run, index, main) != goal):
             return None
         mains.append(main)
     return chain, mains
@@ -160,7 +220,7 @@ def _block(
     first, main = run.bodies[0], mains[0]
     assert main is not None
     number = int(run.makers[0][symbols[0]][0])
-    last = follow(symbols[0], chain[:-1], _makers(run, 0))
+    last = follow(symbols[0], chain[:-1], makers_of(run, 0))
     assert last is not None
     block = first.trace.body
     numbers = block_statements(block, number, main)
@@ -224,6 +284,8 @@ def _compare(
         values = iter(row)
         return tuple(next(values) if has else MISSING for has in having)
 
+    run.union.singles |= part.union.singles
+    run.union.implied.update(part.union.implied)
     for operand_path, row in part.union.numbers.items():
         run.union.numbers[operand_path] = spread(row)
     for operand_path, row in part.dims.items():

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from burn_import.codegen.merge.constructor_parameters import Row
+import numpy as np
+
+from burn_import.codegen.merge.constructors import Row
 from burn_import.codegen.merge.expression_slots import (
     MISSING,
     DifferError,
@@ -50,7 +52,12 @@ class Numerals:
         for operand_path, quotient in union.quotients.items():
             self.rows.setdefault(quotient.divisors, []).append(operand_path)
         self.columns = [
-            Column(row, self.label(places), "", derived=self.must_follow(row, places))
+            Column(
+                self.rounded(row, places),
+                self.label(places),
+                "",
+                derived=self.must_follow(row, places),
+            )
             for row, places in self.rows.items()
         ]
         self.flags: dict[int, str] = {}
@@ -58,6 +65,9 @@ class Numerals:
         self.operators: dict[tuple[str, Row], list[int]] = {}
         conditions = _conditions(union)
         for number, operator in union.operators.items():
+            if isinstance(operator, OptionalBlock) and operator.fields:
+                self.flags[number] = operator.condition
+                continue
             if operator.having in conditions:
                 self.flags[number] = conditions[operator.having]
                 continue
@@ -117,9 +127,17 @@ class Numerals:
         follows = all(must_follow(self.trace, operand_path) for operand_path in places)
         return MISSING in row or follows
 
+    def rounded(self, row: Row, places: Sequence[Place]) -> Row:
+        """Return numbers as float32 if only operations in this dtype read them."""
+        is_single = self.union.singles.issuperset(places)
+        return tuple(
+            np.float32(value) if is_single and isinstance(value, float) else value
+            for value in row
+        )
+
     def implied(self, operand_path: Place) -> dict[Place, int]:
         """Return the extent that is known if the first one is inferred instead."""
-        is_first = len(operand_path) == 3 and operand_path[1:] == (1, 0)
+        is_first = len(operand_path) == 3 and operand_path[1] == 1
         return {
             path: extent
             for path, extent in self.union.implied.items()
@@ -139,7 +157,7 @@ class Numerals:
     def label_at(self, operand_path: Place) -> str:
         """Return a label for a number, from one operand."""
         if isinstance(operand_path[1], str):
-            return operand_path[1]
+            return "size" if operand_path[1] == "sizes" else operand_path[1]
         if not isinstance(self.union.numbers.get(operand_path, (0,))[0], int):
             return "scale"
         statement = self.trace.body.statements[int(operand_path[0])]

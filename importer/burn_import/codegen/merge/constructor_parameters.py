@@ -1,13 +1,31 @@
 """Constructor parameters for the numbers in which merged classes differ."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain, permutations
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
+from burn_import.codegen.merge.column_order import ascending_orders, is_last, rank
+from burn_import.codegen.merge.constructors import (
+    Constructor,
+    Parameter,
+    Row,
+    is_size_name,
+)
 from burn_import.codegen.merge.expression_slots import MISSING, DifferError
 from burn_import.codegen.merge.init_fields import Column, Field
+from burn_import.codegen.merge.number_relations import (
+    as_pairs,
+    differences,
+    line,
+    pair,
+    quotients,
+    root,
+    sizes,
+    unequal_to_one,
+)
 from burn_import.codegen.merge.parameter_names import (
+    are_one_kind,
     is_width,
     kind_of,
     label_of,
@@ -26,48 +44,6 @@ FEW = 3
 #: The number of modules in a list.
 DEPTH = "depth"
 
-Row = tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A constructor parameter, and its value in each class."""
-
-    name: str
-    kind: str
-    values: Row
-
-
-@dataclass
-class Constructor:
-    """The parameters of a constructor, and each column's source in terms of them."""
-
-    parameters: list[Parameter] = field(default_factory=list)
-    texts: list[str] = field(default_factory=list)
-    #: The condition for each optional field, by name.
-    conditions: dict[str, str] = field(default_factory=dict)
-    #: By parameter, the one that is None in classes that do not read it.
-    guards: dict[str, str] = field(default_factory=dict)
-
-    def call(self, name: str, member: int) -> str:
-        """Return a member's constructor call: ``Block(8, 16, stride=2)``.
-
-        Up to two arguments have no names; of more only widths, which come first.
-        """
-        plain = [p for p in self.parameters if p.kind != "bool"]
-        args = []
-        for index, parameter in enumerate(self.parameters):
-            text = literal(parameter.values[member])
-            is_positional = index < 2 and is_width(parameter.name)
-            named = parameter not in plain or (len(plain) > 2 and not is_positional)
-            args.append(f"{parameter.name}={text}" if named else text)
-        return f"{name}({', '.join(args)})"
-
-    @property
-    def signature(self) -> str:
-        """The parameters after ``self``."""
-        return "".join(f", {p.name}: {p.kind}" for p in self.parameters)
-
 
 def constructor(
     columns: Sequence[Column], fields: Sequence[Field], reserved: Iterable[str] = ()
@@ -77,30 +53,50 @@ def constructor(
     Raises:
         DifferError: there are too many, or one has several types.
     """
+    columns = [replace(one, values=as_pairs(one.label, one.values)) for one in columns]
+    orders = [list(range(len(columns)))]
+    orders += [one for one in ascending_orders(columns) if one not in orders]
+    attempts = [_attempt(columns, fields, reserved, order) for order in orders]
+    results = [one for one in attempts if one is not None]
+    if not results:
+        raise DifferError
+    result = min(results, key=lambda one: (len(one.parameters), one.thirds))
+    if len(result.parameters) > MOST_PARAMETERS:
+        raise DifferError
+    return result
+
+
+def _attempt(
+    columns: Sequence[Column],
+    fields: Sequence[Field],
+    reserved: Iterable[str],
+    order: Sequence[int],
+) -> Constructor | None:
+    """Return parameters that express all columns, added in ``order``, or None."""
     run = _Plan(columns, reserved)
     run.constructor.texts = [""] * len(columns)
     # Columns of some classes come last: they may equal a parameter of all classes.
-    order = sorted(range(len(columns)), key=lambda at: _rank(columns[at]))
-    for at in order:
-        text = run.text(columns[at])
-        run.constructor.texts[at] = text
-        run.order[text] = min(at, run.order.get(text, at))
+    try:
+        for at in sorted(order, key=lambda at: rank(columns[at])):
+            text = run.text(columns[at])
+            run.constructor.texts[at] = text
+            run.order[text] = min(at, run.order.get(text, at))
+    except DifferError:
+        return None
     run.guard_unread()
     absent = [one for one in fields if not all(one.having)]
     for one in sorted(absent, key=lambda one: one.name not in run.only):
         run.condition(one)
-    result = run.constructor
-    if len(result.parameters) > MOST_PARAMETERS:
-        raise DifferError
     # Widths first, as usual; keyword arguments last.
-    result.parameters.sort(
+    run.constructor.parameters.sort(
         key=lambda p: (
             p.kind == "bool",
             not is_width(p.name),
             run.order.get(p.name, len(columns)),
         )
     )
-    return result
+    run.constructor.number_sizes()
+    return run.constructor
 
 
 class _Plan:
@@ -137,7 +133,7 @@ class _Plan:
         if column.derived and not text and not _is_optional_size(column):
             raise DifferError
         name = text or self.add_parameter(column, labels)
-        if _is_last(column):
+        if is_last(column):
             self.make_zero(name)
             if not text and name in self.zeros:
                 self.fresh.append(name)
@@ -191,12 +187,24 @@ class _Plan:
         present = [i for i, v in enumerate(column.values) if v is not MISSING]
         values = [column.values[i] for i in present]
         if not all(type(value) is int for value in values):
-            return ""
-        differences = self.differences(column) if column.derived else ()
-        for text, row in chain(self.terms(label), differences):
+            known = self.known("int")
+            return root(known, column.values) or pair(
+                [*known, *self.known("tuple[int, ...]")], column.values
+            )
+        known = self.known("int")
+        between = differences(known, column.values) if column.derived else ()
+        for text, row in chain(self.terms(label), between):
             if [row[i] for i in present] == values:
                 return text
-        return ""
+        widths = [one for one in known if is_width(one[0])]
+        lines = (line(*one, column.values) for one in widths if is_width(label))
+        return next(filter(None, lines), "")
+
+    def known(self, kind: str) -> list[tuple[str, Row]]:
+        """Return the names and values of the parameters of a type."""
+        return [
+            (p.name, p.values) for p in self.constructor.parameters if p.kind == kind
+        ]
 
     def terms(self, label: str) -> Iterator[tuple[str, Sequence[Any]]]:
         """Yield expressions of the parameters that may equal a column."""
@@ -208,26 +216,17 @@ class _Plan:
                 yield from (
                     (f"{k} * windows", [k * v for v in p.values]) for k in WINDOW_SIZES
                 )
-            is_size = label == p.name == "size"
+            is_size = is_size_name(label) and is_size_name(p.name)
             if not (is_size or (is_width(label) and is_width(p.name))):
                 continue
             for k in FACTORS:
                 yield f"{k} * {p.name}", [k * v for v in p.values]
                 if all(v % k == 0 for v in p.values):
                     yield f"{p.name} // {k}", [v // k for v in p.values]
+            if is_size:
+                yield from sizes(p.name, p.values)
         if label == "head_size":
-            yield from _quotients(whole)
-
-    def differences(self, column: Column) -> Iterator[tuple[str, Sequence[Any]]]:
-        """Yield differences of sizes: an axis is sliced from one size to another."""
-        sizes = [p for p in self.constructor.parameters if p.name.startswith("size")]
-        sizes = [p for p in sizes if p.kind == "int"]
-        for p, q in permutations(sizes, 2):
-            pairs = zip(p.values, q.values, strict=True)
-            yield f"{p.name} - {q.name}", tuple(a - b for a, b in pairs)
-        for p in sizes if MISSING not in column.values else ():
-            whole = column.values[0] + p.values[0]
-            yield f"{whole} - {p.name}", tuple(whole - size for size in p.values)
+            yield from quotients([(p.name, p.values) for p in whole])
 
     def add_parameter(self, column: Column, labels: Sequence[str]) -> str:
         """Add a parameter for the column, named after its uses."""
@@ -262,7 +261,7 @@ class _Plan:
         """Set the condition under which a class has the field."""
         names = self.only.get(one.name)
         if names:
-            text = self.difference_condition(names) or self.has_values(names)
+            text = self.difference_condition(one.name, names) or self.has_values(names)
             text = text or self.flag(one)
         else:
             known = self.conditions.get(one.having)
@@ -287,19 +286,24 @@ class _Plan:
             if name not in self.constructor.guards
         )
 
-    def difference_condition(self, names: Sequence[str]) -> str:
+    def difference_condition(self, field_name: str, names: Sequence[str]) -> str:
         """Return ``a != b`` for a width that only some classes have, else "".
 
         The others get the width that it differs from, as in a layer that needs no
-        change of width.
+        change of width: both are widths of the optional layer.
         """
+        of_field = [
+            text
+            for column, text in zip(self.columns, self.constructor.texts, strict=True)
+            if column.field == field_name
+        ]
         rows = {p.name: p for p in self.constructor.parameters}
         own = rows[names[0]]
         if len(names) > 1 or not is_width(own.name) or own.kind != "int | None":
             return ""
         for other in rows.values():
             pairs = list(zip(own.values, other.values, strict=True))
-            is_other = other.kind == "int" and is_width(other.name)
+            is_other = other.kind == "int" and other.name in of_field
             if is_other and all(a != b for a, b in pairs):
                 values = tuple(b if a is None else a for a, b in pairs)
                 at = self.constructor.parameters.index(own)
@@ -308,11 +312,20 @@ class _Plan:
         return ""
 
     def inequality(self, having: Row) -> str:
-        """Return ``a != b`` of two parameters if it equals ``having``, else ""."""
+        """Return ``a != b`` if it equals ``having``, else "".
+
+        Both are parameters, or one of them is a kernel's extent and the other is 1.
+        """
+        if len(having) >= FEW:
+            text = unequal_to_one(self.known("tuple[int, ...]"), having)
+            if text:
+                return text
         whole = [p for p in self.constructor.parameters if p.kind == "int"]
         for index, p in enumerate(whole):
             for q in whole[index + 1 :]:
                 pairs = zip(p.values, q.values, strict=True)
+                if not are_one_kind(p.name, q.name):
+                    continue
                 if len(having) >= FEW and tuple(a != b for a, b in pairs) == having:
                     return f"{p.name} != {q.name}"
         return ""
@@ -326,33 +339,11 @@ class _Plan:
         return name
 
 
-def _rank(column: Column) -> int:
-    """Return the order of a column: columns that must follow from others come last."""
-    if _is_last(column):
-        return 2
-    return int(MISSING in column.values and not column.derived)
-
-
-def _is_last(column: Column) -> bool:
-    """Return whether a column is a number in code that only some classes run."""
-    return column.derived and not column.field
-
-
 def _is_optional_size(column: Column) -> bool:
     """Return whether a column is an extent that only some classes reshape to."""
     values = _present(column.values)
     is_whole = all(type(value) is int for value in values)
     return column.label == "size" and MISSING in column.values and is_whole
-
-
-def _quotients(whole: Sequence[Parameter]) -> Iterator[tuple[str, list[Any]]]:
-    """Yield quotients of widths and numbers of heads."""
-    for p in whole:
-        for q in whole:
-            pairs = list(zip(p.values, q.values, strict=True))
-            fits = p is not q and all(b and not a % b for a, b in pairs)
-            if fits and is_width(p.name) and q.name == "heads":
-                yield f"{p.name} // {q.name}", [a // b for a, b in pairs]
 
 
 def _are_compatible(a: Row, b: Row) -> bool:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 
 from burn_import.codegen import syntax
-from burn_import.codegen.merge.constructor_parameters import Constructor
+from burn_import.codegen.merge.constructors import Constructor
 from burn_import.codegen.merge.init_fields import Field, slot_number
 from burn_import.tracing.unparse import unparse_expression
 

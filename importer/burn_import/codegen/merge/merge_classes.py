@@ -17,7 +17,8 @@ from burn import ops
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.merge.anti_unify import unite
 from burn_import.codegen.merge.constructor_numbers import Numerals
-from burn_import.codegen.merge.constructor_parameters import Constructor, constructor
+from burn_import.codegen.merge.constructor_parameters import constructor
+from burn_import.codegen.merge.constructors import Constructor
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.field_lines import field_lines
 from burn_import.codegen.merge.flattened_axes import (

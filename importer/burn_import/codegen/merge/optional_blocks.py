@@ -28,7 +28,13 @@ MOST_FIELDS = 2
 #: Primitives that only change the layout; blocks are not named after them.
 LAYOUTS = frozenset({"reshape", "transpose", "permute", "expand", "cast", "unsqueeze"})
 #: Names of constructor arguments for blocks, by primitive.
-NAMES = {"roll": "shift", "add": "residual", "mul": "scale", "pad": "padding"}
+NAMES = {
+    "roll": "shift",
+    "add": "residual",
+    "mul": "scale",
+    "pad": "padding",
+    **dict.fromkeys(("max", "mean", "max_pool", "average_pool"), "pool"),
+}
 
 #: Positions of operands, from a block's result to its main operand.
 Chain = tuple[int, ...]

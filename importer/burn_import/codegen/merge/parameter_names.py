@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.tracing.identifiers import identifier, snake
 
@@ -30,6 +32,15 @@ def parameter_name(text: str) -> str:
 def is_width(label: str) -> bool:
     """Return whether a label denotes a width."""
     return any(word in label for word in WIDTHS)
+
+
+def are_one_kind(one: str, other: str) -> bool:
+    """Return whether both names denote numbers of channels or features, or neither.
+
+    A width of an image is an extent.
+    """
+    are_widths = [is_width(name) and name not in VAGUE for name in (one, other)]
+    return len(set(are_widths)) == 1
 
 
 def label_of(labels: Sequence[str]) -> str:
@@ -64,7 +75,7 @@ def kind_of(values: Sequence[Any]) -> str:
 
 
 def _annotation_of(value: Any) -> str:
-    words = {int: "int", float: "float", bool: "bool", str: "str"}
+    words = {int: "int", float: "float", np.float32: "float", bool: "bool", str: "str"}
     if not isinstance(value, tuple):
         if type(value) not in words:
             raise DifferError

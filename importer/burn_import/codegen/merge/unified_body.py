@@ -34,6 +34,8 @@ class Union:
     operands: dict[Place, tuple[int | None, ...]] = field(default_factory=dict)
     #: Numbers of the first body that differ, with their values in each body.
     numbers: dict[Place, tuple[Any, ...]] = field(default_factory=dict)
+    #: Numbers of these that are in a float32 array.
+    singles: set[Place] = field(default_factory=set)
     #: Dimensions that ``reshape`` infers.
     inferred: set[Place] = field(default_factory=set)
     #: Extents that all bodies infer although they are one number.

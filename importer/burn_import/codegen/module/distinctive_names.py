@@ -5,6 +5,7 @@ T5 are all a ``Layer``. Named after a module that only some of them hold, they a
 ``SelfAttentionLayer`` and ``DenseReluDenseLayer`` instead of ``Layer`` and ``Layer3``.
 """
 
+import ast
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -64,14 +65,21 @@ def _renamed(stem: str, group: Sequence[ClassText], names: Namespace) -> dict[st
         if text.name == stem and len(group) <= FEW:
             continue
         word = words.get(text.name, "")
+        word = _without_last_word_of(stem, word)
         if word and not stem.startswith(word) and len(word + stem) <= LONGEST:
             renamed[text.name] = names.unique(word + stem)
     if not renamed and len(group) == FEW and words.get(stem):
         (second,) = (text.name for text in group if text.name != stem)
-        word = words[stem]
-        if not stem.startswith(word) and len(word + stem) <= LONGEST:
+        word = _without_last_word_of(stem, words[stem])
+        if word and not stem.startswith(word) and len(word + stem) <= LONGEST:
             renamed = {stem: names.unique(word + stem), second: stem}
     return renamed
+
+
+def _without_last_word_of(stem: str, word: str) -> str:
+    """Return ``word`` without the last word of ``stem``: one ``Layer`` is enough."""
+    last = re.findall(r"[A-Z][a-z]*", stem)[-1:]
+    return word.removesuffix(last[0]) if last else word
 
 
 def _distinctive_words(group: Sequence[ClassText]) -> dict[str, str]:
@@ -91,13 +99,23 @@ def _distinctive_words(group: Sequence[ClassText]) -> dict[str, str]:
 
 
 def _attributes(text: ClassText) -> list[str]:
-    """Return the attributes for modules, without numbers at their ends."""
+    """Return the attributes for modules and flags, without numbers at their ends."""
+    types = parameters_of(text.constructor)
     modules = (
         _WORD.fullmatch(name)
         for name, value in fields_of(text)
-        if called_name(value) not in ARRAYS
+        if _is_module(value) or types.get(ast.unparse(value)) == "bool"
     )
     return [match[1] for match in modules if match]
+
+
+def _is_module(value: ast.expr) -> bool:
+    """Return whether a field is a module or a function, neither number nor array."""
+    if isinstance(value, ast.IfExp):
+        return _is_module(value.body)
+    if isinstance(value, ast.Call):
+        return called_name(value) not in ARRAYS
+    return isinstance(value, ast.Attribute)
 
 
 def _operands(text: ClassText) -> set[str]:

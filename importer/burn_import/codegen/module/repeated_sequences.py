@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from burn_import.codegen import syntax
 from burn_import.codegen.class_text import ClassText
-from burn_import.codegen.merge.constructor_parameters import Constructor, constructor
+from burn_import.codegen.merge.constructor_parameters import constructor
+from burn_import.codegen.merge.constructors import Constructor
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.init_fields import Column, slot, unite_fields
 from burn_import.tracing.identifiers import Namespace, camel

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Mapping
 
+from burn_import.provenance.path_segments import without_lookups
 from burn_ir.graph import ROOT_SCOPE
 
 NAME_SCOPES = "pkg.torch.onnx.name_scopes"
@@ -68,7 +69,7 @@ def _from_metadata(
 
 
 def _segments(module: str) -> tuple[str, ...]:
-    return tuple(segment for segment in module.split(".") if segment)
+    return tuple(filter(None, without_lookups(module).split(".")))
 
 
 def _strings(text: str) -> list[str]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from burn.record.errors import shown
+from burn_import.provenance.path_segments import without_lookups
 from burn_ir import InvalidModel, UnsupportedModel
 
 MAJOR = 8
@@ -231,7 +232,7 @@ def scopes(metadata: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for entry in stack.split(";"):
         parts = entry.split(",")
         if len(parts) == _STACKED:
-            yield parts[1], parts[2].rpartition(".")[2]
+            yield without_lookups(parts[1]), parts[2].rpartition(".")[2]
 
 
 _STACKED = 3

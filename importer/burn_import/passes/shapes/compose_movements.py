@@ -58,9 +58,29 @@ def _compose(node: Node, producers: Mapping[str, Node], graph: Graph) -> Node:
         return _transpose_without_new_axes(first, node, graph)
     x = graph.type(first.inputs[0])
     shape = () if x is None or x.shape is None else x.shape
-    if first.op.onnx in RESHAPES and needs_no_shape(shape, node, graph):
+    is_kept = first.op.onnx not in RESHAPES or is_selection(first, graph)
+    if not is_kept and needs_no_shape(shape, node, graph):
         return replace(node, inputs=(first.inputs[0], *node.inputs[1:]))
     return node
+
+
+def is_selection(squeeze: Node, graph: Graph) -> bool:
+    """Return whether a node removes the axis of a slice of one entry: ``x[0]``."""
+    if squeeze.op.onnx != "Squeeze" or len(squeeze.inputs) < 2:
+        return False
+    whole = graph.producers.get(squeeze.inputs[0] or "")
+    t = graph.type(squeeze.inputs[0])
+    axes = _axes(squeeze, t, graph)
+    if whole is None or whole.op.onnx != "Slice" or axes is None or len(axes) > 1:
+        return False
+    before = graph.type(whole.inputs[0])
+    along = known_ints(graph.type(whole.inputs[3])) if len(whole.inputs) > 3 else None
+    return (
+        along is not None
+        and before is not None
+        and before.shape is not None
+        and (list(before.axes(along)) == axes)
+    )
 
 
 def _one_transpose(first: Node, node: Node) -> Node:

@@ -39,6 +39,28 @@ def test_the_second_has_the_plain_name_if_only_the_first_holds_more() -> None:
     assert distinctive_names(classes) == {"Block": "DownBlock", "Block2": "Block"}
 
 
+def test_a_flag_is_in_the_name() -> None:
+    classes = texts(Layer=["conv"], Layer2=["conv"])
+    classes[1].fields.append("self.residual = residual")
+    classes[1].constructor = ", residual: bool"
+    assert distinctive_names(classes) == {"Layer2": "ResidualLayer"}
+
+
+def test_the_last_word_is_not_in_the_name_twice() -> None:
+    classes = texts(EncoderLayer=["fc", "down_layer"], EncoderLayer2=["fc"])
+    assert distinctive_names(classes) == {
+        "EncoderLayer": "DownEncoderLayer",
+        "EncoderLayer2": "EncoderLayer",
+    }
+
+
+def test_numbers_and_arrays_are_not_in_the_name() -> None:
+    classes = texts(Stage=["layers", "down"], Stage2=["layers"])
+    classes[0].fields.insert(0, "self.size = size")
+    classes[0].fields.insert(0, "self.scale = nn.parameter(size)")
+    assert distinctive_names(classes) == {"Stage": "DownStage", "Stage2": "Stage"}
+
+
 def test_an_operand_that_only_one_takes_is_in_the_name() -> None:
     classes = texts(Layer=["conv"], Layer2=["conv1", "conv2"])
     classes[0].signature = ", x: Tensor"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from burn_import.codegen.merge.constructor_parameters import Constructor, constructor
+from burn_import.codegen.merge.constructor_parameters import constructor
+from burn_import.codegen.merge.constructors import Constructor
 from burn_import.codegen.merge.expression_slots import MISSING, DifferError
 from burn_import.codegen.merge.init_fields import Column, Field, unite_fields
 

@@ -172,3 +172,30 @@ def test_what_one_block_infers_all_do(tmp_path: Path) -> None:
     source = check(tmp_path, text, {"x": normal(2, 3, 8)}, weights=linear(layers))
     assert source.count("(nn.Module)") == 2
     assert "self.size" not in source and "reshape(-1, 8)" in source
+
+
+def test_what_only_pooling_blocks_reshape_to_is_inferred(tmp_path: Path) -> None:
+    """The rows are one in all blocks, so that the length is inferred instead."""
+    lines, layers = "two = Constant <value_ints = [1]> ()\nv0 = Tanh (x)\n", Layers()
+    for i, length in enumerate((4, 2, 0)):
+        layers[f"blocks.{i}.fc"] = (8, 8)
+        key = f"blocks__{i}__fc"
+        lines += (
+            f'["/blocks.{i}/fc/MatMul"] h{i} = MatMul (v{i}, {key}__weight)\n'
+            f'["/blocks.{i}/fc/Add"] k{i} = Add (h{i}, {key}__bias)\n'
+        )
+        last = f"k{i}"
+        if length:
+            lines += (
+                f"a{i} = Constant <value_ints = [-1, 2, {length}, 8]> ()\n"
+                f'["/blocks.{i}/Reshape"] p{i} = Reshape (k{i}, a{i})\n'
+                f'["/blocks.{i}/Max"] m{i} = ReduceMax <keepdims = 0> (p{i}, two)\n'
+            )
+            last = f"m{i}"
+        lines += f'["/blocks.{i}/Softmax"] v{i + 1} = Softmax <axis = 2> ({last})\n'
+    lines += '["/Neg"] y = Neg (v3)\n'
+    text = f"agraph (float[1, 8, 8] x) => (float[1, 2, 8] y) {{\n{lines}}}"
+    source = check(tmp_path, text, {"x": normal(1, 8, 8)}, weights=linear(layers))
+    assert source.count("(nn.Module)") == 2
+    assert ".reshape(1, 2, -1, 8).max(1)" in source and "self.size" not in source
+    assert "Block(pool=True), Block(pool=True), Block(pool=False)" in source

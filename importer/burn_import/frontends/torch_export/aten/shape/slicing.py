@@ -173,6 +173,9 @@ def unfold(g: Builder, self: Value, dimension: int, size: int, step: int) -> Val
     if self.rank == 0:
         return g.op("Unsqueeze", self, [0])
     axis, whole = self.axis(dimension), g.at(INT64)
+    if size > 0:
+        options = {"dim": axis, "size": size, "step": step}
+        return g.op("UnfoldTensor", self, domain="com.microsoft", **options)
     extent = g.extent(self, axis)
     if isinstance(extent, int):
         count: int | Value = (extent - size) // step + 1
