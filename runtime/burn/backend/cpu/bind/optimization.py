@@ -12,7 +12,12 @@ from burn.backend.cpu.jit.policy import (
     has_compiler,
     has_products,
 )
-from burn.backend.cpu.onednn.binding.engine import current, drop_packed, no_gain
+from burn.backend.cpu.onednn.binding.engine import (
+    current,
+    drop_packed,
+    lacks_avx512,
+    no_gain,
+)
 from burn.plan import passes
 from burn.plan.executable import Plan
 from burn.plan.passes import as_cells, in_chains, merge_layers, run_passes
@@ -74,11 +79,12 @@ _INTEGERS: tuple[Pass, ...] = (
     without_dead,
 )
 #: Passes after all others, for devices with generated kernels.
+_join_expansions = late("fusion.expansions", "join_expansions", "conv conv_then")
 _GENERATED: tuple[Pass, ...] = (
     late(
         *("fusion.concats", "with_flat_concats"), "concat", "batch_norm batch_norm_then"
     ),
-    late("fusion.expansions", "join_expansions", "conv conv_then"),
+    _join_expansions,
     without_dead,
 )
 _split_epilogue = late(
@@ -108,7 +114,7 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
     generated kernels if all of them are compiled or oneDNN is not there, except in
     plans that set boxes, where table updates are matched in them. Generated kernels of
     batch norms concatenate, and without oneDNN those of layers compute no activations
-    but ReLU.
+    but ReLU. Without AVX-512 two convolutions of oneDNN are faster than one kernel.
     """
     left_out: list[Pass] = []
     policy = kernel_policy(plan)
@@ -117,6 +123,8 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
     is_chaining = policy is KernelPolicy.PROFITABLE and current() is not None
     if policy.is_generating and not is_chaining and not plan.sets_boxes:
         left_out.append(in_chains)
+    if policy is KernelPolicy.PROFITABLE and lacks_avx512():
+        left_out.append(_join_expansions)
     lowering = plan.lowering if plan.can_lower else ()
     every = (*passes.PASSES, *lowering, *passes.LAST)
     if policy.is_generating and not plan.has_gradients and not lowering:
