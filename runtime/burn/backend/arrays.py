@@ -29,7 +29,8 @@ def _error_state() -> tuple[ContextVar[Any], Any]:
     return variable, state
 
 
-_ERRORS, _IGNORED = _error_state()
+#: A context manager takes half a microsecond, three times as long as both calls.
+ERRORS, IGNORED = _error_state()
 
 
 class ignoring_errors:  # noqa: N801  it is used like a function
@@ -38,10 +39,10 @@ class ignoring_errors:  # noqa: N801  it is used like a function
     __slots__ = ("_token",)
 
     def __enter__(self) -> None:
-        self._token = _ERRORS.set(_IGNORED)
+        self._token = ERRORS.set(IGNORED)
 
     def __exit__(self, *error: object) -> None:
-        _ERRORS.reset(self._token)
+        ERRORS.reset(self._token)
 
 
 class ArrayBackend(Backend):
@@ -65,7 +66,7 @@ class ArrayBackend(Backend):
                 raw.append(arg.data)
             else:
                 raw.append(self.unwrap(arg))
-        token = _ERRORS.set(_IGNORED)
+        token = ERRORS.set(IGNORED)
         try:
             kernel: Any = primitive.kernel
             if primitive.device_kernels:
@@ -76,7 +77,7 @@ class ArrayBackend(Backend):
             error.add_note(f"in ops.{primitive.name}({describe(args, static)})")
             raise
         finally:
-            _ERRORS.reset(token)
+            ERRORS.reset(token)
         if type(result) is self.array_type and primitive.plain:
             return Tensor(result, self)
         home = host() if primitive.host else self

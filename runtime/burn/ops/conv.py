@@ -28,6 +28,9 @@ from burn.primitive import composite, primitive
 
 # The maximum size of the im2col matrix, in bytes.
 _LIMIT = 256 << 20
+# The size of im2col matrices that stay in the cache of a processor, and the number of
+# rows for which the product packs its weights.
+_CACHED, _ROWS = 512 << 10, 256
 
 
 @primitive(
@@ -259,21 +262,28 @@ def _finish(out: Array, bias: Array | None, dtype: Any) -> Array:
     )
 
 
-def _blocks(wins: Windows, batch: int, row_bytes: int) -> Iterator[Any]:
-    """Yield keys (batch, first spatial axis) of blocks whose windows fit the limit.
+def _blocks(wins: Windows, batch: int, row_bytes: int, limit: int) -> Iterator[Any]:
+    """Yield keys (batch, first spatial axis) of blocks whose windows fit ``limit``.
 
-    ``row_bytes`` is the size of one window.
+    Both are in bytes; ``row_bytes`` is the size of one window.
     """
     image = max(row_bytes * prod(wins.count), 1)
-    if image <= _LIMIT:
-        step = max(_LIMIT // image, 1)
+    if image <= limit:
+        step = max(limit // image, 1)
         for start in range(0, batch, step):
             yield slice(start, min(start + step, batch)), slice(None)
         return
-    lines = max(_LIMIT * wins.count[0] // image, 1)
+    lines = max(limit * wins.count[0] // image, 1)
     for start in range(batch):
         for line in range(0, wins.count[0], lines):
             yield slice(start, start + 1), slice(line, line + lines)
+
+
+def _copied_bytes(padded: Array, wins: Windows, row_bytes: int) -> int:
+    """Return the maximum size of the windows that are copied for one product."""
+    if wins.taps == 1 or not isinstance(padded, np.ndarray):
+        return _LIMIT
+    return min(max(_CACHED, _ROWS * row_bytes), _LIMIT)
 
 
 def _matrix(weight: Array, groups: int, taps_first: bool) -> Array:
@@ -295,7 +305,9 @@ def _grouped(padded: Array, weight: Array, wins: Windows, groups: int) -> Array:
     matrix = np.swapaxes(_matrix(weight, groups, taps_first), 1, 2)
     out = namespace(padded).empty((batch, *wins.count, channels), padded.dtype)
     width = matrix.shape[1]
-    for part, lines in _blocks(wins, batch, width * groups * padded.itemsize):
+    row_bytes = width * groups * padded.itemsize
+    limit = _copied_bytes(padded, wins, row_bytes)
+    for part, lines in _blocks(wins, batch, row_bytes, limit):
         block = out[part, lines]
         count = prod(block.shape[:-1])
         rows = columns[:, part, lines].reshape(groups, count, width)
@@ -311,7 +323,7 @@ def _correlate(padded: Array, outer: Array, wins: Windows, groups: int) -> Array
     within = padded.shape[-1] // groups
     width = within * wins.taps
     total: Any = 0
-    for part, lines in _blocks(wins, batch, width * groups * padded.itemsize):
+    for part, lines in _blocks(wins, batch, width * groups * padded.itemsize, _LIMIT):
         block = outer[part, lines]
         count = prod(block.shape[:-1])
         rows = columns[:, part, lines].reshape(groups, count, width)
@@ -332,7 +344,8 @@ def _scatter(
     batch, channels = x.shape[0], covered.shape[-1] // groups
     taps_first = _taps_first(wins, batch, x.shape[-1] // groups)
     matrix = _matrix(weight, groups, taps_first)
-    for part, lines in _blocks(wins, batch, matrix.shape[2] * groups * x.itemsize):
+    row_bytes = matrix.shape[2] * groups * x.itemsize
+    for part, lines in _blocks(wins, batch, row_bytes, _LIMIT):
         rows = x[part, lines]
         count = rows.shape[:-1]
         rows = rows.reshape(prod(count), groups, x.shape[-1] // groups)

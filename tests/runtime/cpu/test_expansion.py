@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 import burn
 from burn import nn, ops
+from burn.backend.cpu.bind import optimization
 from burn.backend.cpu.blas.expansion import expand
 from burn.backend.cpu.blas.piecewise_linear import PiecewiseLinear, activation_of
 from burn.backend.cpu.jit.entries import GENERATED
@@ -45,6 +46,12 @@ FUNCTIONS: dict[str, Any] = {
     "hard_swish": ops.hard_swish,
     "silu": ops.silu,
 }
+
+
+@pytest.fixture(autouse=True)
+def profitable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plans join convolutions on this processor, too."""
+    monkeypatch.setattr(optimization, "lacks_avx512", lambda: False)
 
 
 @settings(max_examples=example_count(60), deadline=None)
@@ -168,6 +175,24 @@ def test_large_expansions_are_one_step() -> None:
     run = block(32, 3, 1, ("relu", "hard_swish"))
     assert steps_of(run, 1, 8, 56, 56) == ["expanded_depthwise"]
     assert "expanded_depthwise" not in steps_of(run, 1, 8, 7, 7)
+
+
+@pytest.mark.parametrize(
+    ("bits", "lacks"),
+    [(0x7, True), (0xF, True), (0x27, False), (0x3, False), (0, False)],
+)
+def test_the_code_of_avx2_computes_two_convolutions(
+    bits: int, lacks: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = engine.current()
+    if session is None:
+        pytest.skip("no oneDNN")
+    monkeypatch.setattr(type(session.api), "instructions", lambda api: bits)
+    assert engine.lacks_avx512() == lacks
+    monkeypatch.setattr(optimization, "lacks_avx512", engine.lacks_avx512)
+    run = block(32, 3, 1, ("relu", "hard_swish"))
+    joined = steps_of(run, 1, 8, 56, 56) == ["expanded_depthwise"]
+    assert joined is not lacks
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,18 @@ def test_many_small_calls_end_at_the_time_that_loading_takes() -> None:
     assert calls._lost >= one_time.LOADING
 
 
+def test_memory_of_freed_arrays_is_reused(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(one_time, "reuse_freed", sizes.append)
+    calls, small = OneTimeCalls(), random(8, 16, 32)
+    for x in (small, random(2, 64, 512), random(2, 64, 1024), random(2, 64, 512)):
+        calls.call(ops.add, (x, x), {})
+    assert sizes == [4 * 4 * 2 * 64 * 512, 4 * 4 * 2 * 64 * 1024]
+    monkeypatch.setattr(one_time, "REUSED", 1 << 20)
+    calls.call(ops.add, (random(2, 64, 3072),) * 2, {})
+    assert sizes[2:] == [1 << 20]
+
+
 @pytest.mark.parametrize(
     "function",
     [

@@ -7,6 +7,8 @@ That pays when calls are repeated; the plan that is bound later has calls of its
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from burn.backend.arrays import ArrayBackend
 from burn.backend.cpu.device import Cpu
 from burn.tensor import Tensor
@@ -20,6 +22,12 @@ LARGE = 6e6
 NOTICEABLE = 1e6
 #: The share of NumPy's time that oneDNN saves.
 SAVED = 0.7
+#: The C library maps arrays of so many bytes, and returns them to the system when they
+#: are freed. It does so above the size of the largest array that was freed before.
+MAPPED = 128 << 10
+#: How many times the largest result the arrays of a model take together, and up to
+#: how many bytes the library reuses.
+TOGETHER, REUSED = 4, 30 << 20
 
 
 class OneTimeCalls(Cpu):
@@ -37,6 +45,7 @@ class OneTimeCalls(Cpu):
         self._device.load_kernels()
         self._seen = set[Any]()
         self._is_sought = False
+        self._largest = MAPPED
 
     def call(self, primitive: Any, args: tuple[Any, ...], static: Any) -> Any:
         shapes = [arg.shape for arg in args if isinstance(arg, Tensor)]
@@ -51,6 +60,9 @@ class OneTimeCalls(Cpu):
         result = ArrayBackend.call(self, primitive, args, static)
         if type(result) is tuple:
             return tuple(map(self._on_device, result))
+        if result.data.nbytes > self._largest:
+            self._largest = result.data.nbytes
+            reuse_freed(min(TOGETHER * self._largest, REUSED))
         return self._on_device(result)
 
     def import_tensor(self, tensor: Tensor) -> Any:
@@ -64,6 +76,15 @@ class OneTimeCalls(Cpu):
 
     def _on_device(self, result: Tensor) -> Tensor:
         return Tensor(result.data, self._device) if result.backend is self else result
+
+
+def reuse_freed(size: int) -> None:
+    """Let later arrays of up to ``size`` bytes reuse memory of freed ones.
+
+    The system clears each page of new memory when it is first touched, which takes
+    longer than many operations on it. The pages of this array are not touched.
+    """
+    np.empty(size, np.uint8)
 
 
 def _warn_if_missing() -> None:

@@ -3,62 +3,59 @@
 Each pass is in its own file and rewrites the steps of one segment.
 """
 
-from functools import partial
 from operator import is_
 from typing import Any
 
 from burn.plan.passes.constants import hoist_constants
 from burn.plan.passes.dead_code import without_dead
-from burn.plan.passes.fusion.cells import as_cells
-from burn.plan.passes.fusion.chains import in_chains
-from burn.plan.passes.fusion.contractions import lower_einsum
-from burn.plan.passes.fusion.epilogue_fusion import THEN_WITH_NORMS, fuse_epilogues
-from burn.plan.passes.fusion.layers import (
-    form_linear_layers,
-    fuse_biases,
-    unflatten_layers,
-)
-from burn.plan.passes.fusion.leading_norms import fold_leading_norms
-from burn.plan.passes.fusion.merged_linears import merge_layers
-from burn.plan.passes.fusion.norms import fold_norms
-from burn.plan.passes.fusion.pairs import fuse_pairs
-from burn.plan.passes.fusion.pooled_grads import mask_pooled_gradients
-from burn.plan.passes.fusion.rows import update_selected_rows
-from burn.plan.passes.fusion.scales import fold_scales
-from burn.plan.passes.fusion.single_positions import lower_full_convolutions
-from burn.plan.passes.fusion.sums import lower_broadcast_sums
 from burn.plan.passes.graph import FLOAT32, Graph, Inputs, Pass
-from burn.plan.passes.layout.channels import permute_flattened_weights
-from burn.plan.passes.layout.transposed import transpose_factors
-from burn.plan.passes.slices.slicing import hoist_slices
+from burn.plan.passes.late import late
 from burn.plan.passes.unique_slots import with_unique_slots
 from burn.plan.passes.updates import sink_updates
 from burn.plan.plan_ir import Segment, find_drops
 from burn.structs import replace
 
+_LAYERS = "conv conv_then linear linear_then matmul matmul_then"
+_NORMS = "batch_norm batch_norm_then group_norm group_norm_then"
+
+as_cells = late("fusion.cells", "as_cells", "sigmoid", "tanh", "split", "linear")
+in_chains = late("fusion.chains", "in_chains", "add chained div mul neg relu sqrt sub")
+merge_layers = late("fusion.merged_linears", "merge_layers", "linear")
+
 #: The passes for every device, in execution order.
 PASSES: tuple[Pass, ...] = (
-    lower_einsum,
-    hoist_slices,
-    lower_broadcast_sums,
-    transpose_factors,
+    late("fusion.contractions", "lower_einsum", "einsum"),
+    late(*("slices.slicing", "hoist_slices"), "getitem getitem_grad", "linear matmul"),
+    late("fusion.sums", "lower_broadcast_sums", "sum", "mul"),
+    late("layout.transposed", "transpose_factors", "matmul", "transpose"),
     hoist_constants,
-    lower_full_convolutions,
-    form_linear_layers,
-    fuse_biases,
-    unflatten_layers,
+    late("fusion.single_positions", "lower_full_convolutions", "conv"),
+    late("fusion.layers", "form_linear_layers", "matmul"),
+    late("fusion.layers", "fuse_biases", "linear", "add"),
+    late("fusion.layers", "unflatten_layers", "linear", "flatten reshape"),
     as_cells,
-    fold_norms,
-    fold_scales,
-    fold_leading_norms,
-    mask_pooled_gradients,
+    late("fusion.norms", "fold_norms", "batch_norm", "conv linear"),
+    late("fusion.scales", "fold_scales", "conv linear", "add div mul sub"),
+    late("fusion.leading_norms", "fold_leading_norms", "batch_norm", "linear"),
+    late(
+        *("fusion.pooled_grads", "mask_pooled_gradients"), "relu_grad", "window_scatter"
+    ),
     merge_layers,
-    partial(fuse_epilogues, then=THEN_WITH_NORMS),
-    permute_flattened_weights,
+    late("fusion.epilogue_fusion", "fuse_epilogues_of_norms", f"{_LAYERS} {_NORMS}"),
+    late(
+        *("layout.channels", "permute_flattened_weights"),
+        *("linear linear_then", "flatten reshape"),
+    ),
     without_dead,
 )
 #: Passes after precision lowering: fusion of the remaining NumPy operations.
-LAST: tuple[Pass, ...] = (in_chains, update_selected_rows, fuse_pairs)
+LAST: tuple[Pass, ...] = (
+    in_chains,
+    late("fusion.rows", "update_selected_rows", "take_grad", "chained"),
+    late(
+        "fusion.pairs", "fuse_pairs", "conv_weight_grad max_pool", "sum window_argmax"
+    ),
+)
 
 
 def run_passes(

@@ -37,6 +37,8 @@ class Graph:
         self.uses: Counter[int] = Counter()
         self.constant: set[int] = set()
         self.maker: dict[int, Step | Read] = {}
+        #: The names of the primitives of the steps.
+        self.primitives: set[str] = set()
         self._users: dict[int, Step] = {}
         self._next = 0
         #: The number of steps that ``made`` returned; some may not be in the plan yet.
@@ -48,6 +50,7 @@ class Graph:
         for step in segment.steps:
             places: tuple[int, ...] = ()
             if isinstance(step, Step):
+                self.primitives.add(step.primitive.name)
                 places = step.operand_places
                 for index in places:
                     self.uses[index] += 1
@@ -114,6 +117,7 @@ class Graph:
         """Return a new step with a result of ``shape`` and ``dtype`` in a new slot."""
         step = Step(primitive, args, static, (self.fresh(),), (shape,), (self.dtype,))
         self.maker[self._next] = step
+        self.primitives.add(primitive.name)
         self.new_steps += 1
         self.uses.update(slots_in(args))
         if all(index in self.constant for index in slots_in(args)):

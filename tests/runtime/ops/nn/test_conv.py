@@ -152,6 +152,32 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
             np.testing.assert_allclose(part, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_copied_windows_stay_in_the_cache(
+    rank: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    conv = sys.modules["burn.ops.conv"]
+    sizes: list[int] = []
+
+    def product_into(out: Any, x: Any, y: Any) -> None:
+        sizes.append(x.nbytes)
+        np.matmul(x, y, out=out)
+
+    monkeypatch.setattr(conv, "product_into", product_into)
+    x, weight, _ = map(
+        burn.from_numpy,
+        arrays_of((2, 4, 3000, 10, 4)[: 2 + rank], (6, 2, 3, 3, 3)[: 2 + rank], 6),
+    )
+    actual = ops.conv.kernel(x.numpy(), weight.numpy(), padding=1, groups=2)
+    assert max(sizes) <= conv._CACHED
+    assert (
+        sum(sizes) == 2 * 3000 * (1, 10, 40)[rank - 1] * 4 * 3**rank * x.dtype.itemsize
+    )
+    monkeypatch.setattr(conv, "_CACHED", conv._LIMIT)
+    whole = ops.conv.kernel(x.numpy(), weight.numpy(), padding=1, groups=2)
+    np.testing.assert_allclose(actual, whole, rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", [burn.float16, burn.bfloat16])
 def test_halves_accumulate_in_float32(dtype: Any) -> None:
     x = burn.from_numpy(np.ones((1, 4096, 3, 2), dtype))

@@ -10,7 +10,7 @@ import numpy as np
 from burn.ops import activation
 from burn.ops.activation import gelu_grad
 from burn.ops.attention import masked_softmax
-from burn.ops.bounds import MOST
+from burn.ops.bounds import MOST, plain_recurrent, recurrent
 from burn.ops.conv import conv, conv_transpose
 from burn.ops.fused import (
     chained,
@@ -23,7 +23,6 @@ from burn.ops.fused import (
 from burn.ops.fused_attention import scaled_attention
 from burn.ops.matmul import linear, matmul
 from burn.ops.pool import max_pool
-from burn.ops.rnn import gru, lstm, rnn
 from burn.ops.softmax import softmax
 from burn.plan.plan_ir import Step
 from burn.structs import replace
@@ -50,8 +49,10 @@ _ACTIVATIONS = frozenset(
 SOFTMAX = frozenset({softmax, masked_softmax})
 #: Computed by the engine otherwise than by NumPy where there is a NaN or infinity.
 _HAZARDS = _ACTIVATIONS | {
-    *(max_pool, max_pool_with_places, gru, lstm, rnn, gelu_grad, expanded_depthwise)
+    *(max_pool, max_pool_with_places, gelu_grad, expanded_depthwise)
 }
+#: The bounds of recurrent layers, which are hazards too.
+_RECURRENT = (recurrent, plain_recurrent)
 
 
 def operands_at_risk(step: Step, *, rounds: bool) -> tuple[int, ...]:
@@ -63,7 +64,8 @@ def operands_at_risk(step: Step, *, rounds: bool) -> tuple[int, ...]:
     primitive = step.primitive
     links = step.static.get("chain", ()) if primitive is chained else ()
     has_relu = any(name == "relu" for name, _ in links)
-    if not _has_exact_end(step) or has_relu or primitive in _HAZARDS:
+    is_hazard = primitive in _HAZARDS or primitive.bound in _RECURRENT
+    if not _has_exact_end(step) or has_relu or is_hazard:
         return tuple(range(len(step.args)))
     return (0, 1, 2)[: len(step.args)] if rounds and primitive in PRODUCTS else ()
 

@@ -1,6 +1,6 @@
 """Optimization of a recorded plan: its passes, and the program that runs it."""
 
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from burn.backend.cpu.bind.finite import NotFiniteError
@@ -12,23 +12,18 @@ from burn.backend.cpu.jit.policy import (
     has_compiler,
     has_products,
 )
-from burn.backend.cpu.onednn.binding.engine import current, drop_packed, no_gain
+from burn.backend.cpu.onednn.binding.engine import (
+    current,
+    drop_packed,
+    lacks_avx512,
+    no_gain,
+)
 from burn.plan import passes
 from burn.plan.executable import Plan
-from burn.plan.passes import run_passes
+from burn.plan.passes import as_cells, in_chains, merge_layers, run_passes
 from burn.plan.passes.dead_code import without_dead
-from burn.plan.passes.fusion.attention import Limits, fuse_attention
-from burn.plan.passes.fusion.cells import as_cells
-from burn.plan.passes.fusion.chains import in_chains
-from burn.plan.passes.fusion.concats import with_flat_concats
-from burn.plan.passes.fusion.expansions import join_expansions
-from burn.plan.passes.fusion.merged_linears import merge_layers
-from burn.plan.passes.fusion.split_epilogues import split_epilogue
-from burn.plan.passes.graph import Pass
-from burn.plan.passes.precision.dynamic_layers import (
-    form_dynamic_layers,
-    fuse_dynamic_bias,
-)
+from burn.plan.passes.graph import Graph, Pass, Steps
+from burn.plan.passes.late import for_steps, late
 from burn.plan.passes.unique_slots import with_unique_slots
 from burn.plan.plan_ir import Segment, boxes_read
 from burn.plan.replay import Replay
@@ -77,10 +72,33 @@ class OptimizedPlan:
         return Replay(self._recorded, Cpu())
 
 
-#: Attention with a generated kernel, whose mask is added.
-_fuse_attention = partial(
-    fuse_attention, limits=Limits(has_attention_kernel, has_bools=False)
+#: Passes before all others: layers of integers.
+_INTEGERS: tuple[Pass, ...] = (
+    late("precision.dynamic_layers", "form_dynamic_layers", "integer_matmul"),
+    late("precision.dynamic_layers", "fuse_dynamic_bias", "linear_of_integers"),
+    without_dead,
 )
+#: Passes after all others, for devices with generated kernels.
+_join_expansions = late("fusion.expansions", "join_expansions", "conv conv_then")
+_GENERATED: tuple[Pass, ...] = (
+    late(
+        *("fusion.concats", "with_flat_concats"), "concat", "batch_norm batch_norm_then"
+    ),
+    _join_expansions,
+    without_dead,
+)
+_split_epilogue = late(
+    "fusion.split_epilogues", "split_epilogue", "conv_then linear_then"
+)
+
+
+@for_steps("matmul", "masked_softmax softmax")
+def _fuse_attention(steps: Steps, graph: Graph) -> Steps:
+    """Fuse attention with a generated kernel, whose mask is added."""
+    from burn.plan.passes.fusion.attention import Limits, fuse_attention
+
+    limits = Limits(has_attention_kernel, has_bools=False)
+    return fuse_attention(steps, graph, limits)
 
 
 def _is_lowered(root: Segment) -> bool:
@@ -96,7 +114,7 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
     generated kernels if all of them are compiled or oneDNN is not there, except in
     plans that set boxes, where table updates are matched in them. Generated kernels of
     batch norms concatenate, and without oneDNN those of layers compute no activations
-    but ReLU.
+    but ReLU. Without AVX-512 two convolutions of oneDNN are faster than one kernel.
     """
     left_out: list[Pass] = []
     policy = kernel_policy(plan)
@@ -105,17 +123,19 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
     is_chaining = policy is KernelPolicy.PROFITABLE and current() is not None
     if policy.is_generating and not is_chaining and not plan.sets_boxes:
         left_out.append(in_chains)
+    if policy is KernelPolicy.PROFITABLE and lacks_avx512():
+        left_out.append(_join_expansions)
     lowering = plan.lowering if plan.can_lower else ()
     every = (*passes.PASSES, *lowering, *passes.LAST)
     if policy.is_generating and not plan.has_gradients and not lowering:
         merging = every.index(merge_layers) if merge_layers in every else 0
         every = (*every[:merging], _fuse_attention, *every[merging:])
     if not plan.has_gradients and (no_gain("int8") is None or has_products(policy)):
-        every = (form_dynamic_layers, fuse_dynamic_bias, without_dead, *every)
+        every = (*_INTEGERS, *every)
     if policy.is_generating:
-        every = (*every, with_flat_concats, join_expansions, without_dead)
+        every = (*every, *_GENERATED)
         if current() is None:
-            every = (*every, split_epilogue)
+            every = (*every, _split_epilogue)
     return tuple(each for each in every if each not in left_out)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from burn.backend.arrays import ignoring_errors
+from burn.backend.arrays import ERRORS, IGNORED
 from burn.backend.cpu.bind.arena import Arena
 from burn.backend.cpu.bind.builder import Builder
 from burn.backend.cpu.bind.donated_buffers import WRITING, commit
@@ -76,8 +76,6 @@ class _Node:
 
     def finish(self) -> None:
         """Set the boxes that are written."""
-        if not self.segment.writes:
-            return
         with WRITING:
             if self._end is None:
                 sequence, writes = self.builder.finish(self.segment)
@@ -122,12 +120,15 @@ class Program:
             UnforeseenError: a guard value, a shape or a box matches no recording.
             PlanMemoryError: there is not enough memory; no box is set.
         """
-        with self._lock, ignoring_errors():
+        with self._lock:
+            token = ERRORS.set(IGNORED)
             try:
                 return self._run(inputs)
             except MemoryError as error:
                 self._node = None
                 raise PlanMemoryError(str(error)) from error
+            finally:
+                ERRORS.reset(token)
 
     def release_memory(self) -> None:
         """Release the memory until the next run, unless one is in progress."""
@@ -136,23 +137,24 @@ class Program:
             self._lock.release()
 
     def _run(self, inputs: list[Array]) -> Any:
-        if self._node is not None and self._is_stale():
-            self._node = None
-        is_new = self._node is None
-        if self._node is None:
+        node = self._node
+        if node is not None and self._is_stale():
+            node = self._node = None
+        is_new = node is None
+        if node is None:
             for array in inputs:
                 if not is_finite(array):
                     raise NotFiniteError
             node = self._bound_root(inputs)
         else:
-            node = self._node
             for set_input, array in zip(self._inputs, inputs, strict=True):
                 set_input(array)
             node.sequence.run()
         while node.segment.guard is not None:
             node = self._successor(node, node.segment.guard)
         result = node.result()
-        node.finish()
+        if node.segment.writes:
+            node.finish()
         if is_new and self._is_large:  # the previous values of boxes are released
             trim_heap()
         return result

@@ -79,6 +79,11 @@ def fuse_epilogues(
     return [step for step in new_steps if step is not None]
 
 
+def fuse_epilogues_of_norms(steps: Steps, graph: Graph) -> Steps:
+    """Fuse epilogues, including those of norms by stored statistics."""
+    return fuse_epilogues(steps, graph, THEN_WITH_NORMS)
+
+
 def is_activation_step(step: Step, graph: Graph) -> bool:
     """Return whether ``step`` is an activation that can be an epilogue."""
     if step.primitive in (add, mul, div):

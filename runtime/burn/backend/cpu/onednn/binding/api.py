@@ -68,6 +68,7 @@ USER_SCRATCHPAD = 1
 CPU_ENGINE, IN_ORDER = 1, 1
 # Bits of the set of instructions: products of bytes, and of bfloat16.
 VNNI, AVX512_BF16 = 0x40 | 0x8, 0x80
+AVX2, AVX512 = 0x4, 0x20
 
 STATUS = {
     1: "out of memory",

@@ -155,6 +155,15 @@ def no_gain(precision: str) -> str | None:
     return f"{precision} gains nothing: the processor has no instructions for it"
 
 
+def lacks_avx512() -> bool:
+    """Return whether the engine's code is for AVX2, with half as many registers."""
+    from burn.backend.cpu.onednn.binding.api import AVX2, AVX512
+
+    session = current()
+    instructions = 0 if session is None else session.api.instructions()
+    return instructions & (AVX2 | AVX512) == AVX2
+
+
 def drop_packed(array: Array) -> None:
     """Remove the packed forms of ``array``; the next use packs it again."""
     if STATE.session is not None:

@@ -43,7 +43,12 @@ from burn.backend.cpu.onednn.kernels.matrices import (
     operand,
 )
 from burn.backend.cpu.onednn.kernels.pointwise_products import faster_product
-from burn.backend.cpu.onednn.kernels.post_ops import After, addend_index, post_ops
+from burn.backend.cpu.onednn.kernels.post_ops import (
+    After,
+    addend_index,
+    adds_first,
+    post_ops,
+)
 from burn.ops.fused import linear_then as linear_then_op, matmul_then as matmul_then_op
 from burn.ops.matmul import linear as linear_op, matmul as matmul_op
 
@@ -205,6 +210,7 @@ def _product(
 
     order = _order(x, y, residual)
     in_place = residual is not None and _is_whole(residual, x, y)
+    in_place = in_place and adds_first(after)
     in_place = in_place and may_overwrite(residual, x, y, bias)
 
     def make(primitives: Primitives) -> "_Product | None":

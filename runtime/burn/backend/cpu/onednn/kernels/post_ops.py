@@ -91,6 +91,14 @@ def activation_description(api: Api, after: After, line: Handle) -> Description 
     )
 
 
+def adds_first(after: After) -> bool:
+    """Return whether the addend may be the previous content of the result memory.
+
+    Much of the library's code adds that to the result before all other operations only.
+    """
+    return after[:1] == (("add",),)
+
+
 def addend_index(after: After) -> int:
     """Return the index of the execution argument for the addend."""
     return POST_OPERATION * (after.index(("add",)) + 1) | SRC_1

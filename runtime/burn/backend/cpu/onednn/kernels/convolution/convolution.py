@@ -39,7 +39,7 @@ from burn.backend.cpu.onednn.kernels.generated_silu import (
     has_silu_apart,
     silu_in_place,
 )
-from burn.backend.cpu.onednn.kernels.post_ops import After
+from burn.backend.cpu.onednn.kernels.post_ops import After, adds_first
 from burn.ops.conv import (
     conv as conv_op,
     conv_transpose as conv_transpose_op,
@@ -127,6 +127,7 @@ def _convolution(
         return None
     steps = (stride, padding, dilation)
     in_place = residual is not None and residual.dtype == x.dtype
+    in_place = in_place and adds_first(after)
     in_place = in_place and may_overwrite(residual, x, weight, bias)
     planned, constant = noting() is not None, may_round(weight)
 
