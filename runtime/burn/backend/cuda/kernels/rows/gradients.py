@@ -188,7 +188,7 @@ def _features(
 ) -> tuple[int, ...]:
     """Return the extents of a row, (0,) if operands are not those of the kernel."""
     axes = feature_axes(axis, x.ndim)
-    features = x.shape[x.ndim - len(axes) :]
+    features: tuple[int, ...] = x.shape[x.ndim - len(axes) :]
     is_last = axes == tuple(range(x.ndim - len(axes), x.ndim))
     if not is_last or x.dtype not in (np.float16, np.float32):
         return (0,)
