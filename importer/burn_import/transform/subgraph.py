@@ -121,18 +121,16 @@ def begin_cut(
         if not inputs or name in inputs or name not in stored
     }
     constants = {**graph.constants, **graph.defaults}
-    defaults = {n: a for n, a in graph.defaults.items() if n in new_inputs}
+    cut = CutPoints(tuple(inputs), computed, tuple(new_inputs))
     raw = replace(
         graph,
         inputs=new_inputs,
         outputs=(*ends, *computed),
         nodes=_needed_nodes(graph, {*ends, *computed}),
         constants={n: array for n, array in constants.items() if n not in new_inputs},
-        defaults=defaults,
+        defaults={n: a for n, a in graph.defaults.items() if n in new_inputs},
     )
-    return replace(model, graph=raw), CutPoints(
-        tuple(inputs), computed, tuple(new_inputs)
-    )
+    return replace(model, graph=raw), cut
 
 
 def _name_problems(
