@@ -61,6 +61,17 @@ def test_a_size_that_nothing_shares_is_refused(tmp_path: Path) -> None:
         export_onnx(model, example, tmp_path / "x.onnx", dynamic=dynamic)
 
 
+def test_sizes_that_the_model_refuses_are_named(tmp_path: Path) -> None:
+    """Exporters fix an extent inside, and leave it free in the declared types."""
+
+    def model(a: Tensor) -> Tensor:
+        return a.reshape(7, 3)
+
+    example, dynamic = np.ones((2, 3), np.float32), {"a": {0: "rows"}}
+    with pytest.raises(ExportError, match="not run with the sizes {'rows': 2}"):
+        export_onnx(model, example, tmp_path / "x.onnx", dynamic=dynamic)
+
+
 def test_a_dict_for_each_of_a_named_number_of_rows_is_refused(tmp_path: Path) -> None:
     def model(x: Tensor) -> object:
         return ops.zip_map(x, [0, 1, 2])

@@ -55,11 +55,11 @@ def early_range(draw: Draw, version: int) -> Example:
     example = range_(draw, version)
     if draw(st.booleans()):
         shape = (1,) if draw(st.booleans()) else ()
-        numbers = [np.reshape(x, shape) for x in example.inputs]
+        numbers = [np.asarray(x).reshape(shape) for x in example.inputs]
         return replace(example, inputs=numbers)
-    start, limit = map(np.asarray, example.inputs[:2])
-    expected = [np.arange(start, limit, dtype=start.dtype)]
-    stored = example.stored & {0, 1}
+    start, limit = (np.asarray(x) for x in example.inputs[:2])
+    expected = [np.arange(start.item(), limit.item(), dtype=start.dtype)]
+    stored = frozenset({1}) if 1 in (example.stored or ()) else frozenset[int]()
     return Example({}, [start, limit], stored=stored, expected=expected)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from burn.backend.arrays import ArrayBackend
 from burn.defaults import default_device
+from burn.nn import InputError
 from burn.plan.pytree import mapped
 from burn.tensor import Tensor, innermost, tensor
 from burn_import.export.errors import ExportError
@@ -76,7 +77,7 @@ class Runs:
     def with_all_sizes(self) -> list[Recording]:
         """Return a run of the example, one per dimension, and one with all changed."""
         base = self.base
-        recordings = [self.run(base)]
+        recordings = [self.with_given_sizes()]
         for name in base:
             try:
                 recordings.append(self.with_other_sizes([name]))
@@ -88,6 +89,22 @@ class Runs:
             recordings.append(self.with_other_sizes(list(base), skip=1))
             recordings += self.beyond_thresholds()
         return recordings
+
+    def with_given_sizes(self) -> Recording:
+        """Return a run of the example as it is.
+
+        Raises:
+            ExportError: the model refuses its sizes, which may be drawn at random.
+        """
+        try:
+            return self.run(self.base)
+        except ValueError as error:
+            if not self.base or isinstance(error, ExportError | InputError):
+                raise
+            raise ExportError(
+                f"the model does not run with the sizes {self.base}: {error}; pass "
+                "others with --inputs, and --fixed if it runs with no others than those"
+            ) from error
 
     def beyond_thresholds(self) -> Iterator[Recording]:
         """Yield runs with sizes at which ``max`` and ``min`` choose otherwise.
