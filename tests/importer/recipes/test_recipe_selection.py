@@ -25,7 +25,7 @@ from tests.importer.recipes.text_references import (
     results,
     tokens,
 )
-from tests.importer.recipes.vision_twins import TWINS
+from tests.importer.recipes.vision_references import REFERENCES
 from tests.modules import Array
 
 BERT: dict[str, Any] = {"model_type": "bert", "num_attention_heads": 3}
@@ -187,7 +187,7 @@ def test_a_resnet_without_configuration_is_torchvisions_and_a_note_says_so(
 def test_the_option_that_selects_one_of_several_models_is_named(tmp_path: Path) -> None:
     """Training programs write the weights and their moving average."""
     net = OnnxNet((1, 3, 64, 64))
-    TWINS["resnet basic"][0](net, "x")
+    REFERENCES["resnet basic"][0](net, "x")
     dicts = {
         name: {key: tensor(f"{name}.{key}", x) for key, x in net.state.items()}
         for name in ("model", "ema")

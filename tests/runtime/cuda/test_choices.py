@@ -19,7 +19,7 @@ from burn.backend.cuda.kernels.convolution import (
 from burn.backend.cuda.kernels.products import products, row_linear
 from tests.runtime.cuda.test_fusions import SHAPES, TOLERANCE, Depthwise
 from tests.runtime.onednn import normal
-from tests.runtime.plan.test_device_fusions import Block, Encoder, filled
+from tests.runtime.plan.device.test_fusions import Block, Encoder, filled
 
 KEY = ("product", np.dtype(np.float16), (3, 4))
 

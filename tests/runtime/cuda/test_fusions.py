@@ -8,7 +8,7 @@ import pytest
 import burn
 from burn import nn, ops
 from tests.runtime.onednn import normal
-from tests.runtime.plan.test_device_fusions import Block, Encoder, Squeezed, filled
+from tests.runtime.plan.device.test_fusions import Block, Encoder, Squeezed, filled
 
 pytestmark = pytest.mark.cuda
 TOLERANCE = {"float32": 1e-4, "tf32": 1e-2, "float16": 1e-2}

@@ -13,7 +13,7 @@ from burn.backend.cuda.graphs.program import Program
 from burn.generation import Decoder
 from burn.ops.caches import update_slice
 from tests.runtime.onednn import assert_close, normal
-from tests.runtime.plan.test_device_programs import ProgramDevice
+from tests.runtime.plan.device.test_programs import ProgramDevice
 
 CAPACITY, BEFORE = 16, 6
 

@@ -39,7 +39,7 @@ def are_one_kind(one: str, other: str) -> bool:
 
     A width of an image is an extent.
     """
-    are_widths = [is_width(name) and name not in VAGUE for name in (one, other)]
+    are_widths = [is_width(name) and name not in GENERIC_NAMES for name in (one, other)]
     return len(set(are_widths)) == 1
 
 

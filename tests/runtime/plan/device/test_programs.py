@@ -13,7 +13,7 @@ from burn.ops.fused import linear_then
 from burn.plan.executable import Executable, Plan
 from burn.tensor import innermost
 from tests.runtime.onednn import assert_close, normal
-from tests.runtime.plan.test_device_fusions import Block, Encoder, filled
+from tests.runtime.plan.device.test_fusions import Block, Encoder, filled
 from tests.runtime.plan.test_seam import OtherDevice
 
 
