@@ -13,7 +13,7 @@ from burn_ir.ops.shape import Identity
 def slices_of_concats(graph: Graph) -> Graph:
     """Return ``graph`` with operands of concatenations for slices that equal them.
 
-    The extents along the axis must be known.
+    The extents along the axis must be known, and both must be in one module.
     """
     if not graph.operators >= {"Slice", "Concat"}:
         return graph
@@ -27,8 +27,8 @@ def _rewrite(flow: Dataflow, node: Node) -> Node:
         return node
     whole = flow.made_by(node.inputs[0], "Concat")
     part = None if whole is None else sliced_axis(flow, node)
-    if whole is None or part is None:
-        return node
+    if whole is None or part is None or whole.scope != node.scope:
+        return node  # the operands of another module are no results of it
     axis, start, stop = part
     if whole.op.attrs()["axis"] % len(flow.extents(whole.output)) != axis:
         return node
