@@ -253,9 +253,7 @@ def _swept_nodes(
     pending = dict(seeds)
     complete = {} if receiver is None else _completed_by(nodes)
     for node in nodes:
-        if isinstance(node, Leaf):
-            continue
-        grad = pending.pop(node, None)
+        grad = None if isinstance(node, Leaf) else pending.pop(node, None)
         if grad is None:
             drop(node)
             continue

@@ -22,7 +22,8 @@ def expect_engine(layer: Any, activation: str, x: burn.Tensor, y: burn.Tensor) -
     activate: Callable[[Any], Any] = getattr(ops, activation)
 
     def function(x: burn.Tensor, y: burn.Tensor) -> burn.Tensor:
-        return activate(layer(x)) + ops.sqrt(ops.abs(y))
+        result: burn.Tensor = activate(layer(x)) + ops.sqrt(ops.abs(y))
+        return result
 
     compiled = burn.compile(function)
     for call in range(4):

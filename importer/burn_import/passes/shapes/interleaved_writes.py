@@ -90,19 +90,31 @@ def _stacked(flow: Dataflow, writes: dict[str, StridedWrite], last: Node) -> lis
     shape[axis] = rows
     scope, classes = common_scope(*(write.node for write in reversed(chain)))
     first = replace(last, scope=scope, classes=classes)
+    return _stack(flow, first, sources, order, shape)
+
+
+def _stack(
+    flow: Dataflow,
+    like: Node,
+    sources: Sequence[str],
+    order: Sequence[int],
+    shape: list[int],
+) -> list[Node]:
+    """Return nodes that stack ``sources`` behind their first axis in ``order``."""
+    axis = order[0]
     nodes = []
     for source in sources:
         inputs = (source, integers(flow.graph, [axis + 1]))
         outputs = (flow.fresh(source),)
-        nodes.append(replace(first, op=Unsqueeze(), inputs=inputs, outputs=outputs))
+        nodes.append(replace(like, op=Unsqueeze(), inputs=inputs, outputs=outputs))
     pieces = tuple(node.output for node in nodes)
     stack = Concat(axis=axis + 1)
-    joined = replace(first, op=stack, inputs=pieces, outputs=(flow.fresh(last.output),))
+    joined = replace(like, op=stack, inputs=pieces, outputs=(flow.fresh(like.output),))
     target = (joined.output, integers(flow.graph, shape))
-    rows_name = (flow.fresh(last.output),)
-    merged = replace(first, op=Reshape(), inputs=target, outputs=rows_name)
+    rows_name = (flow.fresh(like.output),)
+    merged = replace(like, op=Reshape(), inputs=target, outputs=rows_name)
     back = Transpose(perm=tuple(order))
-    return [*nodes, joined, merged, replace(first, op=back, inputs=merged.outputs)]
+    return [*nodes, joined, merged, replace(like, op=back, inputs=merged.outputs)]
 
 
 def _sources(
