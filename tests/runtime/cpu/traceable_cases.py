@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from burn import ops
+from burn.ops import batch_norm_parts
 from burn.primitive import primitives
 
 Draw: TypeAlias = Callable[[Any], Any]
@@ -250,6 +251,19 @@ def _batch_norm(draw: Draw, op: Any) -> Case:
     else:
         operands = [x, x, line, line, *[line] * draw(st.integers(0, 1))]
     return Case(lambda *xs: op(*xs, **static), operands)
+
+
+NORMALIZE = batch_norm_parts.normalize_channels.name
+NORMALIZE_GRAD = batch_norm_parts.normalize_channels_grad.name
+
+
+@case(NORMALIZE, NORMALIZE_GRAD)
+def _normalize_channels(draw: Draw, op: Any) -> Case:
+    (n, c, *space), dtype = draw(ranked(2)), draw(st.sampled_from(FLOATS))
+    x, line = Operand((n, c, *space), dtype), Operand((c, *(1 for _ in space)), dtype)
+    if op.name == NORMALIZE_GRAD:
+        return Case(op, [x, x, *[line] * 4])
+    return Case(op, [x, *[line] * draw(st.integers(2, 3))])
 
 
 @case("group_norm")
