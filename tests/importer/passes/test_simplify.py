@@ -264,3 +264,14 @@ def test_writes_that_leave_rows_take_linear_time() -> None:
         times.append(time.process_time() - start)
     # A quadratic pass takes four hundred times as long.
     assert times[1] < 60 * times[0] + 1, times
+
+
+def test_writes_of_updates_without_a_known_rank_stay() -> None:
+    nodes = (
+        raw("ScatterND", "x even update", "w"),
+        raw("ScatterND", "w odd update", "y"),
+    )
+    weights = {"even": np.array([[0], [2]]), "odd": np.array([[1], [3]])}
+    inputs = {"x": Type(FLOAT, (4, 3)), "update": Type(FLOAT, None)}
+    graph = build(RawModel(RawGraph("graph", inputs, ("y",), nodes, weights), {"": 17}))
+    assert interleaved_writes(graph).operators == {"ScatterND"}

@@ -81,6 +81,8 @@ def _stacked(flow: Dataflow, writes: dict[str, StridedWrite], last: Node) -> lis
     if len(updates) < chain[0].step:
         return []
     sources, order = _sources(flow, [updates[row] for row in sorted(updates)])
+    if not order:
+        return []  # the rank of the updates is not known
     axis, extents = order[0], flow.extents(sources[0])
     rows = flow.extents(last.output)[0]
     shape = [extent if isinstance(extent, int) else 0 for extent in extents]
