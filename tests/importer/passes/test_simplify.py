@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from burn_import.passes import OPTIONAL_PASSES, PASSES, simplify
+from burn_import.passes.shapes.interleaved_writes import interleaved_writes
 from burn_import.rewriting.arrays import allocated_bytes
 from burn_import.rewriting.graphs import common_scope, rename
 from burn_ir import Graph, RawGraph, RawModel, RawNode, build
@@ -238,3 +239,39 @@ def test_time_grows_with_the_number_of_nodes_only() -> None:
         assert len(simple.nodes) == count // 2
     # A quadratic pass takes a hundred times as long.
     assert times[1] < 30 * times[0] + 1, times
+
+
+def repeated_writes(count: int) -> Graph:
+    """Return writes to the even rows of a tensor, and none to the others."""
+    nodes, last = [], "x"
+    for number in range(count):
+        output = f"w{number}" if number < count - 1 else "y"
+        nodes.append(raw("ScatterND", f"{last} even update", output))
+        last = output
+    update = np.ones((2, 3), FLOAT)
+    weights = {"even": np.array([[0], [2]]), "update": update}
+    inputs = {"x": Type(FLOAT, (4, 3))}
+    graph = RawGraph("graph", inputs, ("y",), tuple(nodes), weights)
+    return build(RawModel(graph, {"": 17}))
+
+
+def test_writes_that_leave_rows_take_linear_time() -> None:
+    times = []
+    for count in (400, 8000):
+        graph = repeated_writes(count)
+        start = time.process_time()
+        assert interleaved_writes(graph).operators == {"ScatterND"}
+        times.append(time.process_time() - start)
+    # A quadratic pass takes four hundred times as long.
+    assert times[1] < 60 * times[0] + 1, times
+
+
+def test_writes_of_updates_without_a_known_rank_stay() -> None:
+    nodes = (
+        raw("ScatterND", "x even update", "w"),
+        raw("ScatterND", "w odd update", "y"),
+    )
+    weights = {"even": np.array([[0], [2]]), "odd": np.array([[1], [3]])}
+    inputs = {"x": Type(FLOAT, (4, 3)), "update": Type(FLOAT, None)}
+    graph = build(RawModel(RawGraph("graph", inputs, ("y",), nodes, weights), {"": 17}))
+    assert interleaved_writes(graph).operators == {"ScatterND"}

@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from burn_import.codegen.merge.constructors import Row
+from burn_import.codegen.merge.constructor_parameters import constructor
+from burn_import.codegen.merge.constructors import Constructor, Row
 from burn_import.codegen.merge.expression_slots import (
     MISSING,
     DifferError,
@@ -13,7 +14,7 @@ from burn_import.codegen.merge.expression_slots import (
     can_infer,
     must_follow,
 )
-from burn_import.codegen.merge.init_fields import Column
+from burn_import.codegen.merge.init_fields import Column, Field
 from burn_import.codegen.merge.optional_blocks import OptionalBlock
 from burn_import.codegen.merge.unified_body import Union
 from burn_import.codegen.trace.function import FunctionTrace
@@ -39,14 +40,21 @@ class Numerals:
     """Differing numbers of bodies, as columns, with their source."""
 
     def __init__(
-        self, union: Union, trace: FunctionTrace, fields: Sequence[Column]
+        self,
+        union: Union,
+        trace: FunctionTrace,
+        fields: Sequence[Column],
+        infers_any: bool = True,
     ) -> None:
         self.union = union
+        #: Whether extents behind the first one are inferred as well.
+        self.infers_any = infers_any
+        self.inferred = set(union.inferred)
         self.trace = trace
         self.rows: dict[Row, list[Place]] = {}
         for operand_path, row in union.numbers.items():
             self.rows.setdefault(row, []).append(operand_path)
-        #: Numbers instead of -1, where the first extent is inferred.
+        #: Numbers instead of -1, where another extent is inferred.
         self.extents: dict[Place, int] = {}
         self.infer({column.values for column in fields})
         for operand_path, quotient in union.quotients.items():
@@ -63,8 +71,16 @@ class Numerals:
         self.flags: dict[int, str] = {}
         #: The numbers of optional operators of the same bodies, by name.
         self.operators: dict[tuple[str, Row], list[int]] = {}
-        conditions = _conditions(union)
-        for number, operator in union.operators.items():
+        self.assign_flags()
+        self.columns += [Column(row, name, "") for name, row in self.operators]
+        self.values: dict[Place, Dim | ParameterFloat] = {**self.extents}
+        self.values.update(dict.fromkeys(self.inferred, -1))
+        self.attributes: dict[str, str] = {}
+
+    def assign_flags(self) -> None:
+        """Assign known conditions to optional operators; collect the others."""
+        conditions = _conditions(self.union)
+        for number, operator in self.union.operators.items():
             if isinstance(operator, OptionalBlock) and operator.fields:
                 self.flags[number] = operator.condition
                 continue
@@ -73,10 +89,6 @@ class Numerals:
                 continue
             key = (operator.name, operator.having)
             self.operators.setdefault(key, []).append(number)
-        self.columns += [Column(row, name, "") for name, row in self.operators]
-        self.values: dict[Place, Dim | ParameterFloat] = {**self.extents}
-        self.values.update(dict.fromkeys(union.inferred, -1))
-        self.attributes: dict[str, str] = {}
 
     def infer(self, parameter_rows: set[Row]) -> None:
         """Replace dimensions by -1 where ``reshape`` can infer them.
@@ -84,7 +96,7 @@ class Numerals:
         Raises:
             DifferError: bodies infer different extents of one shape.
         """
-        inferred = self.union.inferred
+        inferred = self.inferred
         for row in sorted(
             self.rows, key=lambda row: (-1 not in row, row in parameter_rows)
         ):
@@ -136,12 +148,13 @@ class Numerals:
         )
 
     def implied(self, operand_path: Place) -> dict[Place, int]:
-        """Return the extent that is known if the first one is inferred instead."""
-        is_first = len(operand_path) == 3 and operand_path[1] == 1
+        """Return the extent that is known if this one is inferred instead."""
+        is_extent = len(operand_path) == 3 and operand_path[1] == 1
+        is_chosen = is_extent and (self.infers_any or operand_path[2] == 0)
         return {
             path: extent
             for path, extent in self.union.implied.items()
-            if is_first and path[0] == operand_path[0]
+            if is_chosen and path[0] == operand_path[0]
         }
 
     def primitive(self, operand_path: Place) -> str:
@@ -211,6 +224,30 @@ class Numerals:
     def fields(self) -> list[str]:
         """Return the assignments of ``__init__``."""
         return [f"self.{name} = {text}" for text, name in self.attributes.items()]
+
+
+def numbered(
+    union: Union,
+    trace: FunctionTrace,
+    columns: Sequence[Column],
+    fields: Sequence[Field],
+) -> tuple[Constructor, Numerals]:
+    """Return the constructor, and the numbers of the body in terms of its parameters.
+
+    Reshapes infer any extent, unless another number follows from it.
+
+    Raises:
+        DifferError: the constructor cannot express some numbers.
+    """
+    for infers_any in (True, False):
+        try:
+            numerals = Numerals(union, trace, columns, infers_any)
+            init = constructor([*columns, *numerals.columns], fields)
+        except DifferError:
+            continue
+        numerals.settle(init.texts[len(columns) :], [one.name for one in fields])
+        return init, numerals
+    raise DifferError
 
 
 def _conditions(union: Union) -> dict[tuple[bool, ...], str]:

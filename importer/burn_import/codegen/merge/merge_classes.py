@@ -16,8 +16,7 @@ from functools import cached_property
 from burn import ops
 from burn_import.codegen.class_text import ClassText
 from burn_import.codegen.merge.anti_unify import unite
-from burn_import.codegen.merge.constructor_numbers import Numerals
-from burn_import.codegen.merge.constructor_parameters import constructor
+from burn_import.codegen.merge.constructor_numbers import Numerals, numbered
 from burn_import.codegen.merge.constructors import Constructor
 from burn_import.codegen.merge.expression_slots import DifferError
 from burn_import.codegen.merge.field_lines import field_lines
@@ -265,10 +264,7 @@ def _united(
         columns: list[Column] = []
         lines = [draft.text.fields for draft in members]
         fields = unite_fields(lines, families.labels, columns, families.guards)
-        numerals = Numerals(union, bodies[0].trace, columns)
-        names = [one.name for one in fields]
-        init = constructor([*columns, *numerals.columns], fields)
-        numerals.settle(init.texts[len(columns) :], names)
+        init, numerals = numbered(union, bodies[0].trace, columns, fields)
     except DifferError:
         return None
     blocks = [o for o in union.operators.values() if isinstance(o, OptionalBlock)]

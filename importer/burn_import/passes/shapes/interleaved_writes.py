@@ -14,6 +14,10 @@ from burn_import.rewriting.graphs import common_scope, with_nodes
 from burn_ir.graph import Graph, Node
 from burn_ir.ops.shape import Concat, Reshape, Transpose, Unsqueeze
 
+#: Maximum distance of rows; each result is followed back to so many writes and as many
+#: that later ones replace.
+MOST_ROWS = 64
+
 
 @dataclass(frozen=True)
 class StridedWrite:
@@ -65,19 +69,20 @@ def _strided_writes(graph: Graph, flow: Dataflow) -> Iterator[tuple[str, Strided
         start, step = ramp.offset, ramp.steps[0]
         if not isinstance(step, int):
             continue
-        if 0 <= start < step and step > 1 and extents[0] == step * len(rows):
+        is_strided = 0 <= start < step and 1 < step <= MOST_ROWS
+        if is_strided and extents[0] == step * len(rows):
             yield node.output, StridedWrite(base, start, step, update, node)
 
 
 def _stacked(flow: Dataflow, writes: dict[str, StridedWrite], last: Node) -> list[Node]:
     """Return the nodes that replace the last of several writes; none if rows stay."""
-    chain = [writes[last.output]]
-    while chain[-1].base in writes and writes[chain[-1].base].step == chain[0].step:
-        chain.append(writes[chain[-1].base])
+    chain = _chain(writes, last.output)
     updates = {write.start: write.update for write in reversed(chain)}
     if len(updates) < chain[0].step:
         return []
     sources, order = _sources(flow, [updates[row] for row in sorted(updates)])
+    if not order:
+        return []  # the rank of the updates is not known
     axis, extents = order[0], flow.extents(sources[0])
     rows = flow.extents(last.output)[0]
     shape = [extent if isinstance(extent, int) else 0 for extent in extents]
@@ -91,6 +96,19 @@ def _stacked(flow: Dataflow, writes: dict[str, StridedWrite], last: Node) -> lis
     scope, classes = common_scope(*(write.node for write in reversed(chain)))
     first = replace(last, scope=scope, classes=classes)
     return _stack(flow, first, sources, order, shape)
+
+
+def _chain(writes: dict[str, StridedWrite], last: str) -> list[StridedWrite]:
+    """Return the writes that lead to ``last``, which comes first, up to all rows."""
+    chain, rows = [writes[last]], {writes[last].start}
+    step = chain[0].step
+    while len(rows) < step and len(chain) < 2 * step:
+        write = writes.get(chain[-1].base)
+        if write is None or write.step != step:
+            break
+        chain.append(write)
+        rows.add(write.start)
+    return chain
 
 
 def _stack(

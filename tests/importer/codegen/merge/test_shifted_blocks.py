@@ -199,3 +199,28 @@ def test_what_only_pooling_blocks_reshape_to_is_inferred(tmp_path: Path) -> None
     assert source.count("(nn.Module)") == 2
     assert ".reshape(1, 2, -1, 8).max(1)" in source and "self.size" not in source
     assert "Block(pool=True), Block(pool=True), Block(pool=False)" in source
+
+
+def test_extents_that_a_bound_follows_from_are_not_inferred(tmp_path: Path) -> None:
+    """The first entry of a slice is the difference of two extents of reshapes."""
+    lines, layers = "axis = Constant <value_ints = [2]> ()\nv0 = Tanh (x)\n", Layers()
+    for i, (width, rows, size, start) in enumerate(((8, 8, 6, 3), (5, 10, 3, 2))):
+        layers[f"blocks.{i}.fc"] = (width, width)
+        key = f"blocks__{i}__fc"
+        lines += (
+            f'["/blocks.{i}/fc/MatMul"] h{i} = MatMul (v{i}, {key}__weight)\n'
+            f'["/blocks.{i}/fc/Add"] k{i} = Add (h{i}, {key}__bias)\n'
+            f"a{i} = Constant <value_ints = [1, -1, {rows}, {size}]> ()\n"
+            f"b{i} = Constant <value_ints = [{start}]> ()\n"
+            f"c{i} = Constant <value_ints = [99]> ()\n"
+            f"d{i} = Constant <value_ints = [1, -1, {size}, {rows - start}]> ()\n"
+            f'["/blocks.{i}/Reshape"] p{i} = Reshape (k{i}, a{i})\n'
+            f'["/blocks.{i}/Slice"] q{i} = Slice (p{i}, b{i}, c{i}, axis)\n'
+            f'["/blocks.{i}/Reshape_1"] r{i} = Reshape (q{i}, d{i})\n'
+            f'["/blocks.{i}/Softmax"] v{i + 1} = Softmax <axis = 3> (r{i})\n'
+        )
+    lines += '["/Neg"] y = Neg (v2)\n'
+    text = f"agraph (float[1, 4, 6, 8] x) => (float[1, 4, 3, 8] y) {{\n{lines}}}"
+    source = check(tmp_path, text, {"x": normal(1, 4, 6, 8)}, weights=linear(layers))
+    assert source.count("(nn.Module)") == 2
+    assert "self.width = size - size3" in source
