@@ -142,6 +142,21 @@ def test_an_activation_that_elementwise_steps_read_is_computed_again() -> None:
     assert counts(device) == {"elements": 2}
 
 
+def test_a_chain_that_computes_an_activation_again_is_not_counted_as_a_reader() -> None:
+    device = Device()
+
+    def function(x: Any) -> Any:
+        y = ops.relu(x * 2.0)
+        return y * 2.0 + y, y * 5.0  # the sum reads y, and has a part that read it
+
+    tensor = burn.from_numpy(normal(4, 6), device)
+    plan = burn.compile(function)
+    for _ in range(3):
+        for actual, expected in zip(plan(tensor), function(tensor), strict=True):
+            np.testing.assert_allclose(actual.numpy(), expected.numpy(), rtol=1e-6)
+    assert counts(device) == {"elements": 2}
+
+
 def test_an_activation_that_others_read_is_computed_once() -> None:
     device = Device()
 
