@@ -6,10 +6,9 @@ import numpy as np
 
 from burn.backend.cpu.bind.calls import StepCall
 from burn.backend.cpu.bind.executable import CpuExecutable
-from burn.backend.cpu.bind.optimization import cpu_passes
+from burn.backend.cpu.bind.optimization import cpu_passes, split_epilogue
 from burn.backend.cpu.bind.program import Program
 from burn.plan.passes import run_passes
-from burn.plan.passes.fusion.split_epilogues import split_epilogue
 from burn.plan.passes.graph import Inputs
 from burn.plan.plan_ir import Segment
 

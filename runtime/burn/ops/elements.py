@@ -4,6 +4,7 @@ An :class:`Element` applies a NumPy function to operands. Devices print it in th
 language of their kernels; the generic kernel evaluates it with NumPy.
 """
 
+from math import copysign
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -40,6 +41,11 @@ class Element(FrozenStruct):
     def size(self) -> int:
         """The number of functions in the expression."""
         return 1 + sum(o.size for o in self.operands if isinstance(o, Element))
+
+    def _values(self) -> tuple[Any, ...]:
+        # 0.0 and -0.0 are equal, and the results of functions of them are not.
+        zeros = [o for o in self.operands if isinstance(o, float) and o == 0.0]
+        return (*super()._values(), *(copysign(1.0, zero) for zero in zeros))
 
 
 #: A node of the tree: an operand, another element or a number.

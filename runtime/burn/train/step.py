@@ -156,7 +156,8 @@ class Step(Generic[P, R]):
         self.accumulated.update(paths)
         self.position += 1
         if self.position == self.accumulate:
-            self._share(*self._apply(*self._trained_paths()))
+            # A plan is on the device of its tensors.
+            self._share(*self._apply(self._is_first[0], *self._trained_paths()))
             self.position = 0
             self.accumulated.clear()
 
@@ -311,7 +312,7 @@ class Step(Generic[P, R]):
             if path in self.accumulated and box.requires_grad
         ]
 
-    def _applied(self, *paths: str) -> tuple[bool, list[Tensor]]:
+    def _applied(self, _: Tensor, *paths: str) -> tuple[bool, list[Tensor]]:
         return self._change({path: self.sums[path].value for path in paths})
 
     def _validated(self, args: Any, kwargs: Any) -> Any:

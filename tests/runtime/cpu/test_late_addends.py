@@ -8,6 +8,7 @@ import pytest
 
 import burn
 from burn import nn, ops
+from burn.backend.cpu.onednn.binding.engine import current
 
 ACTIVATIONS = ("gelu", "relu", "silu", "sigmoid", "tanh")
 
@@ -18,7 +19,7 @@ def normal(*shape: int, seed: int = 0) -> burn.Tensor:
 
 
 def expect_engine(layer: Any, activation: str, x: burn.Tensor, y: burn.Tensor) -> None:
-    """The plan has the values of eager calls, and oneDNN computes its layer."""
+    """The plan has the values of eager calls, and oneDNN if present its layer."""
     activate: Callable[[Any], Any] = getattr(ops, activation)
 
     def function(x: burn.Tensor, y: burn.Tensor) -> burn.Tensor:
@@ -35,7 +36,7 @@ def expect_engine(layer: Any, activation: str, x: burn.Tensor, y: burn.Tensor) -
             )
         expected = function(x, y).numpy()
         np.testing.assert_allclose(compiled(x, y).numpy(), expected, 1e-3, 1e-4)
-    if x.shape[0]:
+    if x.shape[0] and current() is not None:
         rows = compiled.profile(normal(*x.shape), y).rows
         engines = {name for row in rows for name in row.engines}
         assert "oneDNN" in engines

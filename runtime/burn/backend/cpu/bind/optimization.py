@@ -87,7 +87,7 @@ _GENERATED: tuple[Pass, ...] = (
     _join_expansions,
     without_dead,
 )
-_split_epilogue = late(
+split_epilogue = late(
     "fusion.split_epilogues", "split_epilogue", "conv_then linear_then"
 )
 
@@ -135,7 +135,7 @@ def cpu_passes(plan: Plan) -> tuple[Pass, ...]:
     if policy.is_generating:
         every = (*every, *_GENERATED)
         if current() is None:
-            every = (*every, _split_epilogue)
+            every = (*every, split_epilogue)
     return tuple(each for each in every if each not in left_out)
 
 

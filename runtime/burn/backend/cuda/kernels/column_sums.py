@@ -36,15 +36,15 @@ _ENDS = {
     "squares": """
         const float inverse = 1.0f / sqrtf((float)(a * factor) + epsilon);
         out[c] = (O)(float)(a * factor);
-        out[columns + c] = (O)(inverse * (weight ? weight[c] : 1.0f));""",
+        out[(long long)columns + c] = (O)(inverse * (weight ? weight[c] : 1.0f));""",
     "products": """
         const float inverse = 1.0f / sqrtf(var[c] + epsilon);
         out[c] = (O)(float)(a * factor);
-        out[columns + c] = (O)((float)(b * factor) * inverse * inverse);
-        out[2 * columns + c] = (O)(inverse * (weight ? weight[c] : 1.0f));
-        out[3 * columns + c] = (O)((float)b * inverse);
-        out[4 * columns + c] = (O)(float)a;""",
-    "row products": "out[c] = (O)(float)a; out[columns + c] = (O)(float)b;",
+        out[(long long)columns + c] = (O)((float)(b * factor) * inverse * inverse);
+        out[2LL * columns + c] = (O)(inverse * (weight ? weight[c] : 1.0f));
+        out[3LL * columns + c] = (O)((float)b * inverse);
+        out[4LL * columns + c] = (O)(float)a;""",
+    "row products": "out[c] = (O)(float)a; out[(long long)columns + c] = (O)(float)b;",
 }
 #: The kinds that read ``grad``, and add two numbers for each element.
 _PAIRS = ("products", "row products")
@@ -64,9 +64,10 @@ extern "C" __global__ void __launch_bounds__(256) row_sums(
     #pragma unroll
     for (int k = 0; k < SIZE; k++) first[k] = second[k] = 0;
     if (pack < packs) {
-        const int step = gridDim.y * 8;
+        // Not signed: the last step can pass 2^31.
+        const unsigned step = gridDim.y * 8;
         #pragma unroll 4
-        for (int r = blockIdx.y * 8 + threadIdx.y; r < rows; r += step) {
+        for (unsigned r = blockIdx.y * 8 + threadIdx.y; r < rows; r += step) {
             const long long i = (long long)r * packs + pack;
             const Pack here = x[i];
             Other there;

@@ -209,8 +209,10 @@ def _absorb(
     inner = _renumber(before.element, moved)
     element = _substitute(whole.element, slots.index(slot), inner)
     args = [*whole.args, *before.args]
+    # Others may still read the slot, and a later reader of both counts its own reads.
+    reads = Counter({place: n for place, n in whole.reads.items() if place != slot})
     return _deduplicate_operands(
-        _FusedExpression(element, args, whole.shape, whole.reads + before.reads)
+        _FusedExpression(element, args, whole.shape, reads + before.reads)
     )
 
 
