@@ -64,7 +64,7 @@ def elements_of_many(
     outs: list[Any] = [None] * count
     joint = []
     for number, row in enumerate(rows):
-        if is_printed(element) and _is_joint(row, element):
+        if is_printed(element) and _is_joint(row):
             joint.append(number)
             continue
         args = [o[number] if isinstance(o, list) else o for o in operands]
@@ -78,7 +78,7 @@ def elements_of_many(
     return tuple(outs)
 
 
-def _is_joint(row: tuple[Array, ...], element: Element) -> bool:
+def _is_joint(row: tuple[Array, ...]) -> bool:
     """Return whether operands are dense, aligned and in one memory order."""
     first = row[0]
     if not 0 < first.size <= _MOST:
@@ -113,12 +113,9 @@ def _launch(element: Element, operands: tuple[Any, ...], members: list[Any]) -> 
     arguments: list[Any] = [*shared]
     ends = list(accumulate(blocks))
     for place in range(COUNT):
-        member = members[min(place, len(members) - 1)]
-        arguments += member
-        arguments += [
-            np.int32(member[0].size),
-            np.int32(ends[min(place, len(ends) - 1)]),
-        ]
+        used = min(place, len(members) - 1)  # no block looks up the places after these
+        count, end = members[used][0].size, ends[used]
+        arguments += [*members[used], np.int32(count), np.int32(end)]
     _kernel(element, kinds)((ends[-1],), (256,), tuple(arguments))
 
 
