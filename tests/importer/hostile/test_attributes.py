@@ -77,6 +77,7 @@ CHOICES: dict[tuple[str, str, str], tuple[str, tuple[int, ...], dict[str, Any]]]
     (MICROSOFT, "GridSample", "padding_mode"): ("x grid", IMAGE, {}),
     (MICROSOFT, "FusedConv", "activation"): ("x k", IMAGE, {}),
     (MICROSOFT, "FusedConv", "auto_pad"): ("x k", IMAGE, {}),
+    (MICROSOFT, "NhwcMaxPool", "auto_pad"): ("pixels", IMAGE, {"kernel_shape": (2, 2)}),
     ("", "ImageDecoder", "pixel_format"): ("bytes", FLAT, {}),
     **{
         ("", kind, "activations"): ("x rw rr", (5, 2, 4), {"hidden_size": 3})
@@ -87,6 +88,7 @@ STORED: dict[str, Any] = {
     **ONES,
     **RNN,
     "i": np.ones(FLAT, np.uint8),
+    "pixels": np.ones(IMAGE, np.uint8),
     "grid": np.zeros((1, 2, 2, 2), F32),
     "boxes": np.zeros((1, 4), F32),
     "places": np.zeros(1, np.int64),
