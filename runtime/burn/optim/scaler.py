@@ -94,20 +94,13 @@ class GradScaler(Stateful):
             yield
 
     def _set(self, has_overflow: Tensor | bool) -> None:
-        """Set the scale and the number of steps since it changed.
-
-        A bool selects one of two branches, and a tensor the results of both.
-        """
+        """Set the scale and the number of steps since it changed."""
         scale = innermost(self._scale.value)
         count = innermost(self._growth.value) + 1.0
         grows = count >= float(self.growth_interval)
         larger = ops.where(grows, scale * self.growth_factor, scale)
-        smaller, later = scale * self.backoff_factor, ops.where(grows, 0.0, count)
-        if isinstance(has_overflow, bool):
-            self._scale.set(smaller if has_overflow else larger)
-            self._growth.set(count * 0.0 if has_overflow else later)
-            return
-        self._scale.set(ops.where(has_overflow, smaller, larger))
+        later = ops.where(grows, 0.0, count)
+        self._scale.set(ops.where(has_overflow, scale * self.backoff_factor, larger))
         self._growth.set(ops.where(has_overflow, 0.0, later))
 
     def state_dict(self) -> dict[str, Tensor]:

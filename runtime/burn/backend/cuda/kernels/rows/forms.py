@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from burn.backend.cuda.kernels.elementwise.elements import dense
-from burn.ops.support import Array
+from burn.ops.layer_norm import feature_axes
+from burn.ops.support import Array, Axes
 
 #: The names in CUDA C of element types, and of the types of their sums.
 TYPES = {
@@ -147,3 +148,36 @@ def rows_of(x: Array, columns: int) -> Array | None:
     if x.dtype not in TYPES or not x.size or x.size // columns > _MOST_ROWS:
         return None
     return dense(x)
+
+
+def features_of(x: Array, axis: Axes, *others: Array | None) -> tuple[int, ...] | None:
+    """Return the extents of the last axes, over which a norm is computed.
+
+    None if ``axis`` are other axes, or if an operand in ``others`` has other extents or
+    another type.
+    """
+    axes = feature_axes(axis, x.ndim)
+    if axes != tuple(range(x.ndim - len(axes), x.ndim)):
+        return None
+    features: tuple[int, ...] = x.shape[x.ndim - len(axes) :]
+    for array in others:
+        if array is not None and (array.shape != features or array.dtype != x.dtype):
+            return None
+    return features
+
+
+def launch(
+    name: str,
+    kernels: str,
+    form: Form,
+    x: Array,
+    columns: int,
+    arrays: tuple[Any, ...],
+    *rest: Any,
+) -> None:
+    """Launch ``name`` of ``kernels`` on the rows of ``x``; arrays may be None."""
+    rows = x.size // columns
+    parameters = [np.uint64(0) if array is None else array for array in arrays]
+    kernel = form_kernel(name, kernels, x.dtype, form)
+    arguments = (x, *parameters, np.int64(rows), *rest)
+    kernel((blocks_of(form, rows),), (form.block,), arguments)

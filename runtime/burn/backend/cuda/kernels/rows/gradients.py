@@ -4,7 +4,6 @@ Sums over rows, which are the gradients of scales, take two more (`column_sums.p
 """
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -12,14 +11,12 @@ from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.column_sums import Vectors, column_sums
 from burn.backend.cuda.kernels.elementwise.elements import dense
 from burn.backend.cuda.kernels.rows.forms import (
-    Form,
-    blocks_of,
-    form_kernel,
+    features_of,
     form_of_arrays,
+    launch,
     rows_of,
 )
 from burn.ops.layer_norm import (
-    feature_axes,
     layer_norm_grad as layer_norm_grad_op,
     rms_norm_grad as rms_norm_grad_op,
 )
@@ -115,7 +112,7 @@ def softmax_grad(grad: Array, out: Array, *, axis: Axes = -1) -> Array:
     form = form_of_arrays(grad, out.shape[-1], arrays)
     if form is None:
         return softmax_grad_op.kernel(grad, out, axis=axis)
-    _launch("softmax_grad_rows", form, grad, out.shape[-1], arrays)
+    launch("softmax_grad_rows", _SOURCE, form, grad, out.shape[-1], arrays)
     return arrays[1]
 
 
@@ -160,10 +157,12 @@ def _norm_grad(
     is_centered: bool,
 ) -> tuple[Array, ...] | None:
     """Return the gradients of a norm, or None if the generic kernel computes them."""
-    features = _features(grad, x, weight, axis)
-    columns = prod(features)
+    features = features_of(x, axis, weight)
+    is_same = grad.dtype == x.dtype and grad.shape == x.shape
+    is_supported = is_same and x.dtype in (np.float16, np.float32)
+    columns = 0 if features is None or not is_supported else prod(features)
     rows = rows_of(x, columns) if columns else None
-    if rows is None:
+    if features is None or rows is None:
         return None
     import cupy
 
@@ -175,39 +174,9 @@ def _norm_grad(
     means, inverses = cupy.empty((2, count), np.float32)
     arrays = (rows, scale, out, means, inverses)
     rest = (np.float32(epsilon), np.bool_(is_centered))
-    _launch("norm_grad_rows", form, grad, columns, arrays, *rest)
+    launch("norm_grad_rows", _SOURCE, form, grad, columns, arrays, *rest)
     if weight is None:
         return (out,)
     vectors = Vectors(means, inverses)
     sums = column_sums("row products", rows, columns, grad, vectors, dtype=x.dtype)
     return out, sums[1].reshape(features)
-
-
-def _features(
-    grad: Array, x: Array, weight: Array | None, axis: Axes
-) -> tuple[int, ...]:
-    """Return the extents of a row, (0,) if operands are not those of the kernel."""
-    axes = feature_axes(axis, x.ndim)
-    features: tuple[int, ...] = x.shape[x.ndim - len(axes) :]
-    is_last = axes == tuple(range(x.ndim - len(axes), x.ndim))
-    if not is_last or x.dtype not in (np.float16, np.float32):
-        return (0,)
-    for array, shape in ((grad, x.shape), (weight, features)):
-        if array is not None and (array.shape != shape or array.dtype != x.dtype):
-            return (0,)
-    return features
-
-
-def _launch(
-    name: str,
-    form: Form,
-    x: Array,
-    columns: int,
-    arrays: tuple[Any, ...],
-    *rest: Any,
-) -> None:
-    rows = x.size // columns
-    parameters = [np.uint64(0) if array is None else array for array in arrays]
-    kernel = form_kernel(name, _SOURCE, x.dtype, form)
-    arguments = (x, *parameters, np.int64(rows), *rest)
-    kernel((blocks_of(form, rows),), (form.block,), arguments)

@@ -14,15 +14,14 @@ import numpy as np
 from burn.backend.cuda.device import Cuda
 from burn.backend.cuda.kernels.elementwise.elements import dense
 from burn.backend.cuda.kernels.rows.forms import (
-    blocks_of,
-    form_kernel,
+    features_of,
     form_of_arrays,
+    launch,
     rows_of,
     types,
 )
 from burn.ops.attention import masked_softmax as masked_softmax_op
 from burn.ops.layer_norm import (
-    feature_axes,
     layer_norm as layer_norm_op,
     rms_norm as rms_norm_op,
 )
@@ -173,17 +172,14 @@ def _launch(
     name: str, x: Array, columns: int, arrays: tuple[Any, ...], *rest: Any
 ) -> None:
     """Launch ``name`` on the rows of ``x`` and further optional arrays."""
-    rows = x.size // columns
-    parameters = [np.uint64(0) if array is None else array for array in arrays]
     form = form_of_arrays(x, columns, arrays)
-    if form is None:
-        threads = min(1024, max(32, -(-columns // 32) * 32))
-        arguments = (x, *parameters, np.int64(columns), *rest)
-        _long_kernel(name, x.dtype)((rows,), (threads,), arguments)
+    if form is not None:
+        launch(name, _SOURCE, form, x, columns, arrays, *rest)
         return
-    arguments = (x, *parameters, np.int64(rows), *rest)
-    kernel = form_kernel(name, _SOURCE, x.dtype, form)
-    kernel((blocks_of(form, rows),), (form.block,), arguments)
+    threads = min(1024, max(32, -(-columns // 32) * 32))
+    parameters = [np.uint64(0) if array is None else array for array in arrays]
+    arguments = (x, *parameters, np.int64(columns), *rest)
+    _long_kernel(name, x.dtype)((x.size // columns,), (threads,), arguments)
 
 
 @softmax_op.on(Cuda)
@@ -253,14 +249,8 @@ def _normalize(
     is_centered: bool,
 ) -> Array | None:
     """Return the norm, or None if the generic kernel must compute it."""
-    axes = feature_axes(axis, x.ndim)
-    if axes != tuple(range(x.ndim - len(axes), x.ndim)):
-        return None
-    features = x.shape[x.ndim - len(axes) :]
-    for array in (weight, bias):
-        if array is not None and (array.shape != features or array.dtype != x.dtype):
-            return None
-    columns = prod(features)
+    features = features_of(x, axis, weight, bias)
+    columns = 0 if features is None else prod(features)
     rows = rows_of(x, columns) if columns else None
     if rows is None:
         return None
