@@ -1,6 +1,8 @@
 """Constructors of merged classes: parameters and the sources of their numbers."""
 
+import ast
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -52,7 +54,7 @@ class Constructor:
         )
 
         def renamed(text: str) -> str:
-            return re.sub(r"\bsize\d*\b", lambda m: names.get(m[0], m[0]), text)
+            return _with_names(text, names)
 
         self.parameters = [replace(p, name=renamed(p.name)) for p in self.parameters]
         self.texts = list(map(renamed, self.texts))
@@ -68,6 +70,16 @@ class Constructor:
     def signature(self) -> str:
         """The parameters after ``self``."""
         return "".join(f", {p.name}: {p.kind}" for p in self.parameters)
+
+
+def _with_names(text: str, names: Mapping[str, str]) -> str:
+    """Return an expression with some of its variables renamed; text may be empty."""
+    tree = ast.walk(ast.parse(text, mode="eval")) if text else ()
+    variables = [node for node in tree if isinstance(node, ast.Name)]
+    for node in sorted(variables, key=lambda node: node.col_offset, reverse=True):
+        name = names.get(node.id, node.id)
+        text = text[: node.col_offset] + name + text[node.end_col_offset :]
+    return text
 
 
 def is_size_name(name: str) -> bool:
