@@ -23,6 +23,7 @@ from burn.ops.layer_norm import (
 from burn.ops.softmax import softmax_grad as softmax_grad_op
 from burn.ops.support import Array, Axes, axes_of
 
+_TYPES = (np.float16, np.float32)
 _SOURCE = r"""
 #define NUMBERS \
     for (int p = 0; p < PACKS; p++) \
@@ -158,8 +159,7 @@ def _norm_grad(
 ) -> tuple[Array, ...] | None:
     """Return the gradients of a norm, or None if the generic kernel computes them."""
     features = features_of(x, axis, weight)
-    is_same = grad.dtype == x.dtype and grad.shape == x.shape
-    is_supported = is_same and x.dtype in (np.float16, np.float32)
+    is_supported = grad.shape == x.shape and grad.dtype == x.dtype in _TYPES
     columns = 0 if features is None or not is_supported else prod(features)
     rows = rows_of(x, columns) if columns else None
     if features is None or rows is None:
